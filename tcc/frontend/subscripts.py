@@ -25,10 +25,20 @@ def affine_form(expression: tir.Expression) -> Affine | None:
             return None if inner is None else -inner
         case tir.Cast(operand, to) if to.is_integer and operand.type.is_integer:
             return affine_form(operand) if to.bits >= operand.type.bits else None
+        case tir.Binary("*", left, right, _):
+            return _product(left, right)
         case tir.Binary(operator, left, right, _):
             return _binary(operator, affine_form(left), affine_form(right))
         case _:
             return None
+
+
+def _product(left: tir.Expression, right: tir.Expression) -> Affine | None:
+    a, b = affine_form(left), affine_form(right)
+    if a is None or b is None:
+        return None
+    sizes_only = not any(isinstance(e, tir.Index) for s in (left, right) for e in tir.walk(s))
+    return a * b if a.is_constant or b.is_constant or sizes_only else None
 
 
 def _binary(operator: str, left: Affine | None, right: Affine | None) -> Affine | None:
@@ -39,8 +49,6 @@ def _binary(operator: str, left: Affine | None, right: Affine | None) -> Affine 
             return left + right
         case "-":
             return left - right
-        case "*":
-            return left * right
         case "/" if right.is_constant and right.value > 0:
             return left // right.value
         case "%" if right.is_constant and right.value > 0:
