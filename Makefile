@@ -1,0 +1,46 @@
+# Two commands set everything up: `make demo` and `make test`. Nothing outside this folder changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Without a C++ compiler on PATH, the `host` extra brings one as a Python package.
+comma := ,
+HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.installed ## Install, compile specs/gemm.tc to build/, verify the emitted kernel on this machine
+	@mkdir -p build
+	$(BIN)/tcc compile specs/gemm.tc --options specs/gemm.yaml -o build/gemm.cu \
+	    --header build/gemm.h --ptx build/gemm.ptx
+	$(BIN)/tcc verify specs/gemm.tc --options specs/gemm.yaml --device host
+	@echo "build/gemm.cu, build/gemm.h and build/gemm.ptx are ready"
+
+test: $(VENV)/.developed ## Run the whole test suite; needs no GPU
+	$(BIN)/pytest
+
+check: $(VENV)/.developed ## Check format, lint rules and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy tcc
+
+format: $(VENV)/.developed ## Format the sources, and fix what can be fixed without a decision
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove everything that the other targets made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[nvrtc$(HOST)]'
+	@touch $@
+
+$(VENV)/.developed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[nvrtc$(HOST),dev]'
+	@touch $(VENV)/.installed $@
