@@ -370,7 +370,10 @@ def _factor_text(atom: Atom, spell: Callable[[str], str]) -> str:
 
 
 def _atom_order(atom: Atom) -> tuple[int, str]:
-    return (("Var", "Floor", "Extremum", "Product").index(type(atom).__name__), _atom_text(atom, str))
+    return (
+        ("Var", "Floor", "Extremum", "Product").index(type(atom).__name__),
+        _atom_text(atom, str),
+    )
 
 
 def _order(expression: Affine) -> tuple[bool, str]:

@@ -127,7 +127,7 @@ class VerifyOptions:
         Items(Table("size names", _SIZE)), "further sizes to check at", ()
     )
     inputs: Mapping[str, tuple[float, ...]] = option(
-        Table("input names", Items(Number(float("-inf")), 2, 2)),
+        Table("input names", Items(Number(), 2, 2)),
         "lowest and highest random value of an input",
     )
     relative_tolerance: float | None = option(

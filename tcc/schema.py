@@ -26,9 +26,9 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that is at least `low`."""
+    """A finite number, at least `low` where that is given."""
 
-    low: float
+    low: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def describe(kind: Kind) -> str:
         case Integer(low, high):
             return f"an integer {_bounds(low, high)}"
         case Number(low):
-            return f"a number of at least {low:g}"
+            return "a number" if low is None else f"a number of at least {low:g}"
         case Text(what):
             return what
         case Choice(words):
