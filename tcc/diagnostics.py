@@ -83,11 +83,11 @@ class Report:
     """Collects the diagnostics of one run, in the order they are found; passes add and go on."""
 
     def __init__(self) -> None:
-        self._items: list[Diagnostic] = []
+        self._items: dict[Diagnostic, None] = {}
 
     def add(self, *diagnostics: Diagnostic) -> None:
         """Record diagnostics; an exact repetition is dropped."""
-        self._items += [d for d in diagnostics if d not in self._items]
+        self._items |= dict.fromkeys(diagnostics)
 
     @property
     def items(self) -> tuple[Diagnostic, ...]:

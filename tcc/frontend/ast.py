@@ -10,7 +10,7 @@ clause     := RangeClause | LetClause | ExistsClause
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from tcc.scalar import ScalarType
 from tcc.source import Source, Span
@@ -214,3 +214,25 @@ class Module:
 
     source: Source
     definitions: tuple[Definition, ...]
+
+
+Node: TypeAlias = (
+    Module | Definition | Parameter | Output | TensorType | Statement | Clause | Expression
+)
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The direct operands, left to right."""
+    match expression:
+        case Number() | Variable() | Extent():
+            return ()
+        case Apply(_, arguments, _):
+            return arguments
+        case Cast(_, _, operand, _) | Unary(_, operand, _, _):
+            return (operand,)
+        case Binary(_, left, right, _, _):
+            return (left, right)
+        case Conditional(condition, then, otherwise, _):
+            return (condition, then, otherwise)
+        case _:
+            assert_never(expression)
