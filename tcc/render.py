@@ -19,8 +19,8 @@ def ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     items = tuple(diagnostics)
     stages: dict[str, int] = {}
     for item in items:
-        stages.setdefault(item.code[1:3], len(stages))
-    key = {id(d): (not d.is_error, stages[d.code[1:3]], d.line, d.column) for d in items}
+        stages.setdefault(item.code[:3], len(stages))
+    key = {id(d): (not d.is_error, stages[d.code[:3]], d.line, d.column) for d in items}
     return tuple(sorted(items, key=lambda d: key[id(d)]))
 
 
