@@ -1,0 +1,175 @@
+"""Rewrite isl's schedule tree into the form that mapping expects, without changing its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tcc.affine import Affine, Var, const
+from tcc.sched import tree
+from tcc.sched.dependences import Dependences
+from tcc.sched.legality import no_distance
+from tcc.sched.tree import Band, Filter, Leaf, Member, Node
+
+
+def tidy(dependences: Dependences, node: Node) -> Node:
+    """Separate what isl interleaves in one loop only by shifting it.
+
+    isl orders the phases of a fused statement group by offsets in a sequential member, `j` and
+    `N + j` and `2*N + j`; a loop over all of it would run mostly idle.
+
+    Requires: the tree keeps every dependence.
+    Establishes: parallel members are in bands outside of sequential ones; the statements of a
+    sequential band run over the same range; a band of one statement is permutable and in the
+    order of the source; the parts of a sequence are in program order as far as dependences let.
+    """
+    names = [s.name for s in dependences.scop.statements]
+    return _Tidier(dependences).node(node, names)
+
+
+class _Tidier:
+    def __init__(self, dependences: Dependences) -> None:
+        self._dependences = dependences
+        self._statements = dependences.scop.by_name
+        self._place = {s: k for k, s in enumerate(self._statements)}
+
+    def node(self, node: Node, names: Sequence[str]) -> Node:
+        if isinstance(node, Leaf):
+            return node
+        if isinstance(node, tree.Sequence):
+            parts = [Filter(f.statements, self.node(f.child, f.statements)) for f in node.children]
+            return tree.in_sequence(self._in_program_order(parts))
+        return self._band(node.members, node.permutable, node.child, names)
+
+    def _band(
+        self, members: Iterable[Member], permutable: bool, child: Node, names: Sequence[str]
+    ) -> Node:
+        """The parallel members outside, and below them the sequential ones."""
+        parallel: list[Member] = []
+        sequential: list[Member] = []
+        for member in members:
+            outer = member.coincident and (permutable or not sequential)
+            (parallel if outer else sequential).append(member)
+        below = (
+            self._sequential(sequential, permutable, child, names)
+            if sequential
+            else self.node(child, names)
+        )
+        if not parallel:
+            return below
+        if isinstance(below, Band) and below.coincident_count == len(below.members):
+            return Band((*parallel, *below.members), True, below.child)
+        return Band(tuple(parallel), True, below)
+
+    def _sequential(
+        self, members: Sequence[Member], permutable: bool, child: Node, names: Sequence[str]
+    ) -> Node:
+        """One band for each group of statements that share their sequential loops."""
+        parts = []
+        for group in self._groups(members, names):
+            loops = [found for m in members if (found := self._loop(m, group)) is not None]
+            inside = _below(child, group)
+            if any(m.coincident for m in loops):
+                made = self._band(loops, permutable, inside, group)
+            elif loops:
+                made = self._loops(loops, permutable, self.node(inside, group), group)
+            else:
+                made = self.node(inside, group)
+            parts.append(Filter(tuple(group), made))
+        return tree.in_sequence(parts)
+
+    def _loops(
+        self, members: Sequence[Member], permutable: bool, child: Node, group: Sequence[str]
+    ) -> Node:
+        """A sequential band; without dependences that have an order, all its loops are one band."""
+        if any(not d.relaxed for d in self._dependences.among(group)):
+            return Band(tuple(members), permutable, child)
+        if isinstance(child, Band) and not any(m.coincident for m in child.members):
+            members, child = (*members, *child.members), child.child
+        return Band(self._in_source_order(members, group[0]), True, child)
+
+    def _in_source_order(self, members: Sequence[Member], name: str) -> tuple[Member, ...]:
+        place = {i: k for k, i in enumerate(self._statements[name].iterators)}
+        return tuple(
+            sorted(
+                members,
+                key=lambda m: min(place[v] for v in m.partial[name].variables & place.keys()),
+            )
+        )
+
+    def _loop(self, member: Member, group: Sequence[str]) -> Member | None:
+        """The member for one group, without its offset; None where nothing varies in it."""
+        shift = self._shift(group[0], member.partial[group[0]])
+        partial = {n: member.partial[n] - shift for n in group}
+        if all(v == const(0) for v in partial.values()):
+            return None
+        coincident = member.coincident or no_distance(self._dependences, group, partial)
+        return Member(partial, coincident)
+
+    def _shift(self, name: str, value: Affine) -> Affine:
+        """The part of a value that is the same for all instances."""
+        iterators = set(self._statements[name].iterators)
+        fixed = tuple((a, c) for a, c in value.terms if not Affine(((a, 1),)).variables & iterators)
+        return Affine(fixed, value.constant)
+
+    def _groups(self, members: Sequence[Member], names: Sequence[str]) -> list[list[str]]:
+        """Statements with equal loops together, in program order as far as dependences let."""
+        groups: list[list[str]] = []
+        shapes: list[object] = []
+        for name in sorted(names, key=self._place.__getitem__):
+            shape = [self._shape(name, m.partial[name]) for m in members]
+            earliest = max((k for k, g in enumerate(groups) if self._feeds(g, name)), default=0)
+            shared = any(isinstance(part, tuple) for part in shape)
+            fits = [k for k in range(earliest, len(groups)) if shared and shapes[k] == shape]
+            if fits:
+                groups[fits[-1]].append(name)
+            else:
+                groups.append([name])
+                shapes.append(shape)
+        return groups
+
+    def _feeds(self, group: Sequence[str], name: str) -> bool:
+        return any(d.source in group and d.sink == name for d in self._dependences.pairs)
+
+    def _shape(self, name: str, value: Affine) -> object:
+        """Equal for statements that share the loop: same offset and range, or same one value."""
+        shift = self._shift(name, value)
+        moving = value - shift
+        if moving.is_constant:
+            return shift
+        atom, factor = moving.terms[0]
+        if len(moving.terms) > 1 or factor != 1 or not isinstance(atom, Var):
+            return name
+        return shift, self._statements[name].source.ranges[atom.name]
+
+    def _in_program_order(self, parts: Sequence[Filter]) -> list[Filter]:
+        """A topological order that always takes the part with the earliest statement next."""
+        waiting = sorted(parts, key=lambda f: self._place[f.statements[0]])
+        ordered: list[Filter] = []
+        while waiting:
+            ready = next(f for f in waiting if not self._blocked(f, waiting))
+            waiting.remove(ready)
+            ordered.append(ready)
+        return ordered
+
+    def _blocked(self, part: Filter, waiting: Sequence[Filter]) -> bool:
+        return any(
+            d.sink in part.statements and any(d.source in w.statements for w in waiting)
+            for d in self._dependences.pairs
+            if d.source not in part.statements
+        )
+
+
+def _restricted(member: Member, names: Iterable[str]) -> Member:
+    return replace(member, partial={n: member.partial[n] for n in names})
+
+
+def _below(node: Node, names: Sequence[str]) -> Node:
+    """The part of a tree that concerns these statements."""
+    if isinstance(node, Leaf):
+        return node
+    if isinstance(node, Band):
+        members = tuple(_restricted(m, names) for m in node.members)
+        return Band(members, node.permutable, _below(node.child, names))
+    kept = [(f, [s for s in f.statements if s in names]) for f in node.children]
+    return tree.in_sequence(Filter(tuple(s), _below(f.child, s)) for f, s in kept if s)

@@ -1,0 +1,107 @@
+"""Scheduling in a process of its own: isl has no deadline, and a crash in it must not be ours.
+
+A fork takes a few milliseconds; where it is not safe (other Python threads) or not there, a new
+interpreter runs this module, which takes about 0.2 s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+from tcc.sched.fusion import Problem, solve
+
+
+def solve_within(problem: Problem, deadline_s: float) -> list[str] | None:
+    """The texts of the schedules `solve` finds; None after the deadline or a crash of isl."""
+    if hasattr(os, "fork") and threading.active_count() == 1:
+        return _forked(problem, deadline_s)
+    return _spawned(problem, deadline_s)
+
+
+def main() -> None:
+    """Solve the problem on standard input, JSON to JSON."""
+    problem = Problem.from_data(json.load(sys.stdin))
+    sys.stdout.write(_answer(problem))
+
+
+def _answer(problem: Problem) -> str:
+    return json.dumps([str(schedule) for schedule in solve(problem)])
+
+
+def _forked(problem: Problem, deadline_s: float) -> list[str] | None:
+    receiver, sender = os.pipe()
+    with warnings.catch_warnings():
+        # Newer Pythons warn of native threads. Those of a BLAS hold no lock that isl needs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _run_child(problem, sender)
+    os.close(sender)
+    try:
+        answer = _read_all(receiver, deadline_s)
+    finally:
+        os.close(receiver)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return _parse(answer)
+
+
+def _run_child(problem: Problem, sender: int) -> None:
+    """Never returns: whatever happens, the child ends here and runs no code of its parent."""
+    status = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stderr__.fileno() if sys.__stderr__ else 2)
+        with os.fdopen(sender, "w") as pipe:
+            pipe.write(_answer(problem))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _read_all(receiver: int, deadline_s: float) -> bytes:
+    """Everything until the pipe is closed; nothing when that takes longer."""
+    chunks: list[bytes] = []
+    end = time.monotonic() + deadline_s
+    while select.select([receiver], [], [], max(0.0, end - time.monotonic()))[0]:
+        chunk = os.read(receiver, 1 << 16)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+    return b""
+
+
+def _spawned(problem: Problem, deadline_s: float) -> list[str] | None:
+    root = Path(__file__).parents[2]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tcc.sched.worker"],
+            input=json.dumps(problem.to_data()).encode(),
+            capture_output=True,
+            cwd=root,
+            timeout=deadline_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return _parse(done.stdout)
+
+
+def _parse(answer: bytes) -> list[str] | None:
+    """None for an answer cut short by a crash."""
+    if not answer.endswith(b"]"):
+        return None
+    schedules: list[str] = json.loads(answer)
+    return schedules
+
+
+if __name__ == "__main__":
+    main()
