@@ -1,0 +1,33 @@
+"""Makefile rules that say which inputs an output was made from, for make, Ninja and CMake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tcc.errors import UsageError
+
+
+def depfile(outputs: Sequence[str], inputs: Sequence[str]) -> str:
+    """One rule `outputs: inputs`, escaped for GNU make.
+
+    UsageError for a name that no rule can hold: one with a control character, a semicolon or a
+    backslash at its end, or an output with an equals sign.
+    """
+    targets = [_escaped(name, "=").replace("%", r"\%") for name in outputs]
+    sources = [_escaped(name, "").replace("|", r"\|") for name in inputs]
+    return f"{' '.join(targets)}: {_guarded(' '.join(sources))}\n"
+
+
+def _escaped(name: str, also_refused: str) -> str:
+    refused = f";\x7f{also_refused}"
+    if name.endswith("\\") or any(ord(c) < ord(" ") or c in refused for c in name):
+        raise UsageError(f"a dependency file cannot hold the name {name!r}")
+    # Backslashes are literal except before something that a backslash would quote.
+    quoted = re.sub(r"(\\*)([ #:*?\[])", r"\1\1\\\2", name)
+    return f"{'./' if name.startswith('~') else ''}{quoted.replace('$', '$$')}"
+
+
+def _guarded(names: str) -> str:
+    """Make takes `a=b` at the start for a variable; an empty expansion before it prevents that."""
+    return f"$() {names}" if "=" in names else names
