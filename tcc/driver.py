@@ -1,0 +1,306 @@
+"""The compiler from source to artifact: the list of passes, in order, and the run over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tcc.artifact import Artifact
+from tcc.diagnostics import Diagnostic, Report
+from tcc.errors import CompileError, InternalError
+from tcc.frontend import ast, tir
+from tcc.frontend.describe import describe
+from tcc.frontend.elaborate import elaborate, elaborate_all
+from tcc.frontend.parser import parse
+from tcc.frontend.specialise import specialise
+from tcc.frontend.unparse import unparse
+from tcc.kernel import ir
+from tcc.kernel.comment import unit_comment
+from tcc.kernel.context import Context
+from tcc.kernel.dump import text as kernel_text
+from tcc.kernel.emit import Unit, emit
+from tcc.kernel.lower import lower
+from tcc.kernel.simplify import simplify
+from tcc.options import Options, resolved
+from tcc.sched import nest, scop, tree
+from tcc.sched.bounds import check_bounds
+from tcc.sched.causality import check_causality
+from tcc.sched.choose import choose_plan
+from tcc.sched.definedness import check_definedness
+from tcc.sched.dependences import Dependences, compute_dependences
+from tcc.sched.dependences import text as dependences_text
+from tcc.sched.fix import fix_sizes
+from tcc.sched.fusion import Fusion
+from tcc.sched.legality import check_kernels
+from tcc.sched.nest import Nest
+from tcc.sched.place import place
+from tcc.sched.plan import Plan
+from tcc.sched.schedule import compute_schedule
+from tcc.sched.structure import Unstructured, identity, program_order, structure
+from tcc.sched.tile import single_thread
+from tcc.source import Source
+from tcc.target import Target
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One step of the compiler; `stage` names what it produces for `--emit` (empty: a check)."""
+
+    name: str
+    sentence: str
+    stage: str
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("parse", "reads the text into a syntax tree", "ast"),
+    Pass("elaborate", "resolves names, types every expression, infers ranges and shapes", "tir"),
+    Pass("scop", "describes domains and accesses as integer sets", "scop"),
+    Pass("dependences", "finds which instances must keep their order", "deps"),
+    Pass("check", "rejects accesses out of bounds, reads of undefined elements, in-place updates", ""),
+    Pass("schedule", "finds loops that run in parallel and statements that share them", "schedule"),
+    Pass("structure", "cuts the schedule into kernels and their loops", "nest"),
+    Pass("legality", "proves that every dependence is respected", ""),
+    Pass("plan", "cuts every loop into blocks, threads and registers", "plan"),
+    Pass("lower", "builds the kernels: digits, guards, registers, staging", "kernel"),
+    Pass("emit", "prints CUDA C++", "cuda"),
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile, and for what."""
+
+    source: Source
+    entry: str | None
+    sizes: Mapping[str, int]
+    options: Options
+    target: Target
+
+
+@dataclass(frozen=True, eq=False)
+class Compilation:
+    """The result of a compilation; `program` has the given sizes substituted.
+
+    `artifact` and `reference` are None when the compilation stopped before `emit`.
+    """
+
+    program: tir.Program
+    artifact: Artifact | None
+    reference: Artifact | None
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+    dumps: Mapping[str, str]
+    timings: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Stop(Exception):
+    """The pass that the caller wanted to stop after is done."""
+
+
+@dataclass
+class _Run:
+    """One walk over PASSES: diagnostics, dumps and times hang on it, not on the passes."""
+
+    stop_after: str | None
+    report: Report = field(default_factory=Report)
+    dumps: dict[str, Callable[[], str]] = field(default_factory=dict)
+    timings: list[tuple[str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def step(self, name: str, work: Callable[[], T], dump: Callable[[T], str] | None = None) -> T:
+        """Run one pass; errors it reported end the compilation."""
+        start = time.perf_counter()
+        try:
+            result = work()
+        except InternalError as fault:
+            raise InternalError(f"pass `{name}`: {fault}") from fault
+        self.timings.append((name, time.perf_counter() - start))
+        if self.report.errors:
+            raise CompileError(self.report.items)
+        stage = next(p.stage for p in PASSES if p.name == name)
+        if dump is not None and stage:
+            self.dumps[stage] = lambda: dump(result)
+        if name == self.stop_after:
+            raise _Stop
+        return result
+
+
+def compile_program(request: Request, *, stop_after: str | None = None) -> Compilation:
+    """Compile one def.
+
+    `stop_after` names a pass of PASSES. Raises CompileError with every finding when the program,
+    its sizes or its options are rejected.
+    """
+    run = _Run(stop_after)
+    state = _State(request, run)
+    try:
+        state.all_passes()
+    except _Stop:
+        pass
+    return state.result()
+
+
+class _State:
+    def __init__(self, request: Request, run: _Run) -> None:
+        self._request = request
+        self._run = run
+        self._program: tir.Program | None = None
+        self._artifact: Artifact | None = None
+        self._reference: Artifact | None = None
+        self._plan: Plan | None = None
+
+    def all_passes(self) -> None:
+        """The passes, in the order of PASSES."""
+        request, step, report = self._request, self._run.step, self._run.report
+        module = step("parse", lambda: parse(request.source, report), unparse)
+        program = step("elaborate", lambda: self._elaborate(module), describe)
+        model = step("scop", lambda: scop.build_scop(program), scop.text)
+        found = step("dependences", lambda: compute_dependences(model), dependences_text)
+        opened = step("check", lambda: self._check(model))
+        scheduled = step(
+            "schedule",
+            lambda: compute_schedule(model, found, self._fusion()),
+            lambda s: tree.text(s.tree),
+        )
+        self._run.notes += scheduled.notes
+        loops = step("structure", lambda: structure(model, scheduled.tree), nest.text)
+        self._back_end(model, found, loops, opened)
+
+    def result(self) -> Compilation:
+        """What there is so far."""
+        if self._program is None:
+            raise CompileError(self._run.report.items)
+        run = self._run
+        return Compilation(
+            self._program,
+            self._artifact,
+            self._reference,
+            self._plan,
+            run.report.items,
+            {stage: make() for stage, make in run.dumps.items()},
+            tuple(run.timings),
+            tuple(run.notes),
+        )
+
+    def _elaborate(self, module: ast.Module) -> tir.Program:
+        request, report = self._request, self._run.report
+        program = elaborate(module, request.entry, request.sizes, report)
+        if program is None or report.errors:
+            raise CompileError(report.items)
+        self._program = specialise(program, request.sizes)
+        return program
+
+    def _check(self, model: scop.Scop) -> tuple[tir.Precondition, ...]:
+        """Bounds, definedness and causality; what stays open becomes a check of the launcher."""
+        sizes, report = self._request.sizes, self._run.report
+        opened = check_bounds(model, sizes, report)
+        check_definedness(model, sizes, report)
+        check_causality(model, sizes, report)
+        return opened
+
+    def _fusion(self) -> Fusion:
+        chosen = resolved(self._request.options).outer_schedule_fusion_strategy
+        return Fusion(chosen) if chosen else Fusion.PRESERVE3COINCIDENT
+
+    def _back_end(
+        self,
+        model: scop.Scop,
+        found: Dependences,
+        loops: Nest,
+        opened: tuple[tir.Precondition, ...],
+    ) -> None:
+        step, program = self._run.step, self._program
+        if program is None:
+            raise InternalError("there is no program to map")
+        step("legality", lambda: check_kernels(model, found, place(loops)))
+        try:
+            kernels = self._map(model, program, loops)
+        except Unstructured as reason:
+            self._run.notes.append(f"{reason}; one kernel a statement instead")
+            loops = program_order(model)
+            check_kernels(model, found, place(loops))
+            kernels = self._map(model, program, loops)
+        step("emit", lambda: self._emit(model, program, kernels, opened), _cuda)
+
+    def _map(
+        self, model: scop.Scop, program: tir.Program, loops: Nest
+    ) -> tuple[ir.Kernel, ...]:
+        step, request = self._run.step, self._request
+        fixed = fix_sizes(loops, request.sizes)
+        plan = step(
+            "plan", lambda: choose_plan(fixed, request.options, request.target), Plan.text
+        )
+        self._plan = plan
+        context = Context(model, program)
+        return step("lower", lambda: tuple(map(simplify, lower(context, fixed, plan))), kernel_text)
+
+    def _emit(
+        self,
+        model: scop.Scop,
+        program: tir.Program,
+        kernels: tuple[ir.Kernel, ...],
+        opened: tuple[tir.Precondition, ...],
+    ) -> Artifact:
+        if self._plan is None:
+            raise InternalError("there is no plan to describe")
+        context = Context(model, program)
+        workspace = _workspace(context, kernels)
+        comment = unit_comment(program, self._request.sizes, self._plan)
+        unit = Unit(
+            program.name,
+            kernels,
+            (*program.preconditions, *opened),
+            workspace,
+            comment,
+            self._request.sizes,
+        )
+        self._artifact = emit(context, unit)
+        self._reference = reference(model, program, self._request, unit.preconditions)
+        return self._artifact
+
+
+def reference(
+    model: scop.Scop,
+    program: tir.Program,
+    request: Request,
+    preconditions: tuple[tir.Precondition, ...],
+) -> Artifact:
+    """The same program by the identity schedule: one thread, plain loops, `NAME_reference`."""
+    loops = fix_sizes(identity(model), request.sizes)
+    context = Context(model, program)
+    kernels = tuple(map(simplify, lower(context, loops, single_thread(loops))))
+    comment = unit_comment(program, request.sizes, None)
+    workspace = _workspace(context, kernels)
+    name = f"{program.name}_reference"
+    return emit(context, Unit(name, kernels, preconditions, workspace, comment, request.sizes))
+
+
+def check_source(source: Source) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
+    """Types, ranges and shapes of every def, as text; with all findings, errors included."""
+    report = Report()
+    module = parse(source, report)
+    if report.errors:
+        return (), report.items
+    programs = elaborate_all(module, report)
+    if not report.errors:
+        for program in programs:
+            model = scop.build_scop(program)
+            check_bounds(model, {}, report)
+            check_definedness(model, {}, report)
+            check_causality(model, {}, report)
+    return tuple(describe(p) for p in programs), report.items
+
+
+def _workspace(context: Context, kernels: tuple[ir.Kernel, ...]) -> tuple[str, ...]:
+    """The temporaries that some kernel keeps in memory."""
+    stored = {b.name for k in kernels for b in k.buffers}
+    return tuple(t for t in context.program.temporaries if context.spelling[t] in stored)
+
+
+def _cuda(artifact: Artifact) -> str:
+    return artifact.cuda_source

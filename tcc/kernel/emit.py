@@ -1,0 +1,254 @@
+"""Kernel IR to CUDA C++: the translation unit and its header, from templates without logic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import jinja2
+
+from tcc.affine import Affine, const
+from tcc.artifact import Argument, ArgumentKind, Artifact, Interface, Launch
+from tcc.frontend import tir
+from tcc.kernel import ir
+from tcc.kernel.context import Context
+from tcc.kernel.names import spell
+from tcc.kernel.safe_text import comment_text
+from tcc.kernel.statements import kernel_lines
+from tcc.kernel.text import C_TYPES, Printer
+from tcc.scalar import ScalarType
+
+STATIC_SHARED_LIMIT = 49152
+ALIGNMENT = 256
+
+HELPERS: Mapping[str, str] = {
+    "floor_div": """template <typename T> HD T floor_div(T a, T b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}""",
+    "floor_mod": """template <typename T> HD T floor_mod(T a, T b) {
+  const T r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}""",
+    "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
+    "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
+    "absolute": "template <typename T> HD T absolute(T a) { return a < 0 ? -a : a; }",
+    "sigmoid": """__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+__device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
+    "relu": """__device__ __forceinline__ float relu(float x) { return fmaxf(x, 0.0f); }
+__device__ __forceinline__ double relu(double x) { return fmax(x, 0.0); }""",
+}
+QUALIFIERS = "__host__ __device__ __forceinline__"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one translation unit is made of. `comment` lines go to the top of the file."""
+
+    function: str
+    kernels: tuple[ir.Kernel, ...]
+    preconditions: tuple[tir.Precondition, ...]
+    workspace: tuple[str, ...]
+    comment: tuple[str, ...]
+    sizes: Mapping[str, int]
+
+
+def emit(context: Context, unit: Unit) -> Artifact:
+    """The `.cu` and `.h` text of a program and how to call it.
+
+    Requires: kernels in launch order, all from `context`.
+    Establishes: the text depends on nothing but its arguments.
+    """
+    helpers: set[str] = set()
+    ranges = context.size_ranges
+    printer = Printer(ranges, helpers)
+    bodies = [kernel_lines(k, ranges, helpers) for k in unit.kernels]
+    interface = _interface(context, unit)
+    values = {
+        "unit": unit,
+        "function": interface.function,
+        "parameters": _parameters(context, interface),
+        "kernels": [_kernel(k, b, printer) for k, b in zip(unit.kernels, bodies, strict=True)],
+        "checks": _checks(context, unit, interface, printer),
+        "carved": _carved(context, unit, printer),
+        "workspace": unit.workspace,
+        "workspace_bytes": _bytes(context, unit.workspace, printer),
+        "size_parameters": ", ".join(f"int {context.spelling[s]}" for s in interface.symbolic),
+        "unused": [context.spelling[s] for s in interface.symbolic],
+        "halves": _half_headers(context),
+        "pipeline": any(isinstance(s, ir.AsyncCopy) for k in unit.kernels for s in ir.walk(k.body)),
+        "guard": f"TCC_{interface.function.upper()}_H",
+        "tensors": [_tensor_comment(a) for a in interface.tensors],
+    }
+    source = _template("unit.cu.j2").render(values | {"helpers": _helpers(helpers)})
+    header = _template("unit.h.j2").render(values)
+    return Artifact(source, header, interface)
+
+
+def _interface(context: Context, unit: Unit) -> Interface:
+    program = context.program
+    arguments = [
+        _tensor_argument(context, name)
+        for name in (*program.inputs, *(o for o in program.outputs if o not in program.inputs))
+    ]
+    if unit.workspace:
+        arguments.append(Argument("workspace", ArgumentKind.WORKSPACE))
+    symbolic = tuple(s for s in program.sizes if s not in unit.sizes)
+    arguments += [Argument(s, ArgumentKind.SIZE) for s in symbolic]
+    launches = tuple(
+        Launch(_kernel_name(k), k.grid, k.block, k.shared_bytes) for k in unit.kernels
+    )
+    total = const(0)
+    for name in unit.workspace:
+        total = total + _padded_bytes(context.tensor(name))
+    return Interface(
+        spell(unit.function), tuple(arguments), launches, dict(unit.sizes), symbolic, total
+    )
+
+
+def _tensor_argument(context: Context, name: str) -> Argument:
+    tensor = context.tensor(name)
+    return Argument(
+        name, ArgumentKind.TENSOR, tensor.type, tensor.role, tensor.shape, tensor.origin
+    )
+
+
+def _padded_bytes(tensor: tir.Tensor) -> Affine:
+    total = const(tensor.type.bytes)
+    for extent in tensor.shape:
+        total = total * extent
+    return (total + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+
+
+def _parameters(context: Context, interface: Interface) -> str:
+    parts: list[str] = []
+    for argument in interface.arguments:
+        name = context.spelling.get(argument.name, argument.name)
+        if argument.kind is ArgumentKind.SIZE:
+            parts.append(f"int {name}")
+        elif argument.kind is ArgumentKind.WORKSPACE:
+            parts.append("void* workspace")
+        else:
+            parts.append(_pointer(argument.type, name, readonly=argument.role is tir.Role.INPUT))
+    return ", ".join([*parts, "cudaStream_t stream"])
+
+
+def _pointer(type: ScalarType | None, name: str, *, readonly: bool, restrict: bool = False) -> str:
+    if type is None:
+        raise ValueError(f"{name} has no element type")
+    qualifier = " __restrict__" if restrict else ""
+    return f"{'const ' if readonly else ''}{C_TYPES[type]}*{qualifier} {name}"
+
+
+def _kernel_name(kernel: ir.Kernel) -> str:
+    return spell(kernel.name)
+
+
+def _kernel(kernel: ir.Kernel, body: list[str], printer: Printer) -> dict[str, object]:
+    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    parameters = [
+        _pointer(b.type, b.name, readonly=b.readonly, restrict=True) for b in kernel.buffers
+    ]
+    parameters += [f"int {s}" for s in kernel.sizes]
+    bounds = str(threads) + (f", {kernel.min_blocks}" if kernel.min_blocks else "")
+    return {
+        "name": _kernel_name(kernel),
+        "bounds": bounds,
+        "parameters": ", ".join(parameters),
+        "body": "\n".join(body),
+        "grid": ", ".join(printer.affine(g) for g in kernel.grid),
+        "block": ", ".join(str(b) for b in kernel.block),
+        "arguments": ", ".join(
+            [*(f"&{b.name}" for b in kernel.buffers), *(f"&{s}" for s in kernel.sizes)]
+        ),
+        "notes": kernel.notes,
+        "geometry": _geometry(kernel),
+    }
+
+
+def _geometry(kernel: ir.Kernel) -> str:
+    grid = " x ".join(str(g) for g in kernel.grid)
+    block = " x ".join(str(b) for b in kernel.block)
+    return f"grid {grid}, block {block}, {kernel.shared_bytes} bytes of shared memory"
+
+
+def _checks(
+    context: Context, unit: Unit, interface: Interface, printer: Printer
+) -> list[tuple[str, str]]:
+    """Conditions under which the launcher refuses, with the reason."""
+    checks = [
+        (f"{context.spelling[a.name]} == nullptr", f"{a.name} is null") for a in interface.tensors
+    ]
+    if unit.workspace:
+        checks.append(("workspace == nullptr", "the workspace is null"))
+    checks += [(f"{context.spelling[s]} < 1", f"{s} is empty") for s in interface.symbolic]
+    for precondition in unit.preconditions:
+        text = printer.affine(context.size(precondition.expression))
+        checks.append((f"{text} < 0", comment_text(precondition.reason)))
+    return checks
+
+
+def _carved(context: Context, unit: Unit, printer: Printer) -> list[str]:
+    """The temporaries' pointers into the workspace."""
+    lines: list[str] = []
+    before: list[str] = []
+    for name in unit.workspace:
+        tensor = context.tensor(name)
+        type, spelled = C_TYPES[tensor.type], context.spelling[name]
+        base = " + ".join(["static_cast<char*>(workspace)", *before])
+        lines.append(f"{type}* {spelled} = reinterpret_cast<{type}*>({base});")
+        before.append(_bytes(context, (name,), printer))
+    return lines
+
+
+def _bytes(context: Context, tensors: tuple[str, ...], printer: Printer) -> str:
+    """C++ text of the padded size in bytes, in size_t arithmetic."""
+    parts = []
+    for name in tensors:
+        tensor = context.tensor(name)
+        factors = [f"{tensor.type.bytes}"]
+        factors += [f"(size_t){printer.factor(context.size(e))}" for e in tensor.shape]
+        parts.append(f"(({' * '.join(factors)} + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT})")
+    return " + ".join(parts) if parts else "0"
+
+
+def _half_headers(context: Context) -> list[str]:
+    used = {t.type for t in context.program.tensors.values()}
+    headers = {ScalarType.FLOAT16: "cuda_fp16.h", ScalarType.BFLOAT16: "cuda_bf16.h"}
+    return [h for t, h in headers.items() if t in used]
+
+
+def _helpers(names: set[str]) -> list[str]:
+    return [text.replace("HD", QUALIFIERS) for name, text in HELPERS.items() if name in names]
+
+
+def _tensor_comment(argument: Argument) -> str:
+    shape = ", ".join(str(e) for e in argument.shape)
+    role = argument.role.value if argument.role else ""
+    text = f"{argument.name}({shape}): {role}"
+    if any(o != const(0) for o in argument.origin):
+        origin = ", ".join(str(o) for o in argument.origin)
+        text += f", element ({origin}) is stored first"
+    return text
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tcc"),
+        undefined=jinja2.StrictUndefined,
+        variable_start_string="${",
+        variable_end_string="}",
+        block_start_string="/*%",
+        block_end_string="%*/",
+        comment_start_string="/*#",
+        comment_end_string="#*/",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)
+

@@ -1,0 +1,143 @@
+"""Kernel statements as indented C++ lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from tcc.affine import Affine, Interval
+from tcc.kernel import ir
+from tcc.kernel.prove import Scope
+from tcc.kernel.text import C_TYPES, Printer
+from tcc.scalar import ScalarType
+
+VECTORS: Mapping[tuple[ScalarType, int], str] = {
+    (ScalarType.FLOAT32, 4): "float4",
+    (ScalarType.FLOAT32, 2): "float2",
+    (ScalarType.FLOAT64, 2): "double2",
+    (ScalarType.INT32, 4): "int4",
+    (ScalarType.INT32, 2): "int2",
+}
+
+
+def kernel_lines(
+    kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[str]
+) -> list[str]:
+    """The body of a kernel, aliases first; `helpers` collects the functions it calls."""
+    printer = Printer(sizes, helpers)
+    writer = _Writer(printer)
+    for (name, source), extent in zip(kernel.aliases, _alias_extents(kernel), strict=True):
+        writer.lines.append(f"  const int {name} = {source};")
+        printer.scopes.append(Scope(name, Affine(), extent))
+    writer.block(kernel.body, "  ")
+    return writer.lines
+
+
+def _alias_extents(kernel: ir.Kernel) -> list[Affine]:
+    extents: list[Affine] = []
+    for _, source in kernel.aliases:
+        axis = "xyz".index(source[-1])
+        blocks = source.startswith("blockIdx")
+        extents.append(kernel.grid[axis] if blocks else Affine((), kernel.block[axis]))
+    return extents
+
+
+class _Writer:
+    def __init__(self, printer: Printer) -> None:
+        self.lines: list[str] = []
+        self._printer = printer
+
+    def block(self, statements: tuple[ir.Statement, ...], indent: str) -> None:
+        """The statements of one C++ block."""
+        depth = len(self._printer.scopes)
+        for statement in statements:
+            self._statement(statement, indent)
+        del self._printer.scopes[depth:]
+
+    def _statement(self, statement: ir.Statement, indent: str) -> None:
+        p = self._printer
+        match statement:
+            case ir.Comment(text):
+                self.lines.append(f"{indent}// {text}")
+            case ir.Let(var, value):
+                self.lines.append(f"{indent}const int {var} = {p.affine(value)};")
+            case ir.Declare(buffer):
+                self.lines.append(indent + declaration(buffer))
+            case ir.Store(buffer, index, value):
+                place = p.element(buffer, index)
+                self.lines.append(f"{indent}{place} = {p.value(value)};")
+            case ir.For():
+                self._loop(statement, indent)
+            case ir.If():
+                self._if(statement, indent)
+            case ir.Barrier():
+                self.lines.append(f"{indent}__syncthreads();")
+            case ir.VectorMove():
+                self._vector(statement, indent)
+            case ir.AsyncCopy():
+                self._async(statement, indent)
+            case ir.AsyncCommit():
+                self.lines.append(f"{indent}__pipeline_commit();")
+            case ir.AsyncWait(pending):
+                self.lines.append(f"{indent}__pipeline_wait_prior({pending});")
+            case _:
+                assert_never(statement)
+
+    def _loop(self, loop: ir.For, indent: str) -> None:
+        p = self._printer
+        step = f"++{loop.var}" if loop.step == 1 else f"{loop.var} += {loop.step}"
+        if loop.unroll:
+            self.lines.append(f"{indent}#pragma unroll")
+        low, high = p.affine(loop.low), p.affine(loop.high)
+        self.lines.append(f"{indent}for (int {loop.var} = {low}; {loop.var} < {high}; {step}) {{")
+        p.scopes.append(Scope(loop.var, loop.low, loop.high))
+        self.block(loop.body, indent + "  ")
+        p.scopes.pop()
+        self.lines.append(f"{indent}}}")
+
+    def _if(self, node: ir.If, indent: str) -> None:
+        tests = [self._condition(c) for c in node.conditions]
+        self.lines.append(f"{indent}if ({' && '.join(tests)}) {{")
+        self.block(node.body, indent + "  ")
+        if node.otherwise:
+            self.lines.append(f"{indent}}} else {{")
+            self.block(node.otherwise, indent + "  ")
+        self.lines.append(f"{indent}}}")
+
+    def _condition(self, condition: Affine | ir.Expression) -> str:
+        """`a - b >= 0` reads `b <= a`; `-b + c - 1 >= 0` reads `b < c`."""
+        if not isinstance(condition, Affine):
+            return f"({self._printer.value(condition)})"
+        left = Affine(tuple((a, -c) for a, c in condition.terms if c < 0))
+        right = Affine(tuple((a, c) for a, c in condition.terms if c > 0), condition.constant)
+        print_ = self._printer.affine
+        if not left.terms:
+            bound = Affine((), -right.constant)
+            return f"{print_(bound)} <= {print_(Affine(right.terms))}"
+        return f"{print_(left)} < {print_(right + 1)}"
+
+    def _vector(self, move: ir.VectorMove, indent: str) -> None:
+        type = VECTORS[move.target.type, move.width]
+        target = self._wide(move.target, move.target_index, type, constant=False)
+        source = self._wide(move.source, move.source_index, type, constant=True)
+        self.lines.append(f"{indent}{target} = {source};")
+
+    def _wide(
+        self, buffer: ir.Buffer, index: tuple[Affine, ...], type: str, *, constant: bool
+    ) -> str:
+        const = "const " if constant else ""
+        return f"*reinterpret_cast<{const}{type}*>(&{self._printer.element(buffer, index)})"
+
+    def _async(self, copy: ir.AsyncCopy, indent: str) -> None:
+        p = self._printer
+        target = p.element(copy.target, copy.target_index)
+        source = p.element(copy.source, copy.source_index)
+        size = copy.width * copy.target.type.bytes
+        self.lines.append(f"{indent}__pipeline_memcpy_async(&{target}, &{source}, {size});")
+
+
+def declaration(buffer: ir.Buffer) -> str:
+    """A shared or private array."""
+    extents = "".join(f"[{e.value}]" for e in buffer.shape)
+    prefix = "__shared__ __align__(16) " if buffer.space is ir.Space.SHARED else ""
+    return f"{prefix}{C_TYPES[buffer.type]} {buffer.name}{extents};"

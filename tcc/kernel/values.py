@@ -1,0 +1,105 @@
+"""Typed expressions to kernel expressions, at one point of the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from tcc.affine import Affine
+from tcc.frontend import tir
+from tcc.frontend.subscripts import affine_form
+from tcc.kernel import ir
+from tcc.kernel.context import Context
+from tcc.scalar import ScalarType
+
+Reader = Callable[[tir.Read, tuple[Affine | ir.Expression, ...]], ir.Expression]
+
+
+class Values:
+    """Lowers values; `read` decides where a tensor element comes from.
+
+    `point` maps index variables to kernel variables; subscripts handed to `read` are storage
+    subscripts (the tensor's origin is subtracted).
+    """
+
+    def __init__(self, context: Context, point: Mapping[str, Affine], read: Reader) -> None:
+        self._context = context
+        self._point = point
+        self._read = read
+
+    def affine(self, form: Affine) -> Affine:
+        """An affine form at this point."""
+        return self._context.size(form.substitute(self._point))
+
+    def value(self, expression: tir.Expression) -> ir.Expression:
+        """The kernel expression of a typed expression."""
+        if expression.type is ScalarType.INT32 and not isinstance(expression, tir.Literal):
+            form = affine_form(expression)
+            if form is not None:
+                return ir.Int(self.affine(form))
+        match expression:
+            case tir.Literal(value, type):
+                return ir.Const(value, type)
+            case tir.Index(name):
+                return ir.Int(self._point[name])
+            case tir.Size(value):
+                return ir.Int(self._context.size(value))
+            case tir.Read(tensor, subscripts, _, _):
+                return self._read(expression, self._storage(tensor, subscripts))
+            case tir.Unary(operator, operand, type):
+                return ir.Unary(operator, self.value(operand), type)
+            case tir.Binary(operator, left, right, type):
+                return ir.Binary(operator, self.value(left), self.value(right), type)
+            case tir.Select(condition, then, otherwise, type):
+                return ir.Select(
+                    self.value(condition), self.value(then), self.value(otherwise), type
+                )
+            case tir.Call(function, arguments, type):
+                return ir.Call(function, tuple(self.value(a) for a in arguments), type)
+            case tir.Cast(operand, type):
+                return ir.Cast(self.value(operand), type)
+            case _:
+                assert_never(expression)
+
+    def _storage(
+        self, tensor: str, subscripts: tuple[tir.Expression, ...]
+    ) -> tuple[Affine | ir.Expression, ...]:
+        origin = self._context.tensor(tensor).origin
+        return tuple(
+            self._subscript(s, o) for s, o in zip(subscripts, origin, strict=True)
+        )
+
+    def _subscript(self, subscript: tir.Expression, origin: Affine) -> Affine | ir.Expression:
+        form = affine_form(subscript)
+        if form is not None:
+            return self.affine(form - origin)
+        value = self.value(subscript)
+        if origin.is_constant and origin.value == 0:
+            return value
+        if value.type.bits < 32:
+            value = ir.Cast(value, ScalarType.INT32)
+        shift: ir.Expression = ir.Int(self._context.size(origin))
+        if value.type is not ScalarType.INT32:
+            shift = ir.Cast(shift, value.type)
+        return ir.Binary("-", value, shift, value.type)
+
+
+def combine(operator: str, old: ir.Expression, new: ir.Expression) -> ir.Expression:
+    """`old operator new` for a reduction; a sum of float products contracts to `fma`."""
+    match new:
+        case ir.Binary("*", left, right, type) if operator == "+" and type.is_float:
+            return ir.Call("fma", (left, right, old), type)
+        case _:
+            return ir.Binary(operator, old, new, new.type)
+
+
+def identity(operator: str, type: ScalarType) -> ir.Const:
+    """The value that a reduction starts from."""
+    if operator in "+*":
+        return ir.Const(int(operator == "*"), type)
+    largest = operator == "min"
+    if type.is_float:
+        return ir.Const(float("inf") if largest else float("-inf"), type)
+    if type is ScalarType.BOOL:
+        return ir.Const(largest, type)
+    return ir.Const(type.integer_range[1 if largest else 0], type)
