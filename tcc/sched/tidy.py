@@ -38,7 +38,7 @@ class _Tidier:
             return node
         if isinstance(node, tree.Sequence):
             parts = [Filter(f.statements, self.node(f.child, f.statements)) for f in node.children]
-            return tree.in_sequence(self._in_program_order(parts))
+            return tree.in_sequence(self._in_program_order(tree.flatten(parts)))
         return self._band(node.members, node.permutable, node.child, names)
 
     def _band(

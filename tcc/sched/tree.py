@@ -80,10 +80,16 @@ def program_order(scop: Scop) -> Node:
 
 def in_sequence(parts: Iterable[Filter]) -> Node:
     """The parts one after the other; a sequence in a sequence is flattened, of one needs none."""
+    flat = flatten(parts)
+    return flat[0].child if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def flatten(parts: Iterable[Filter]) -> list[Filter]:
+    """The parts with those of sequences directly below in their place."""
     flat: list[Filter] = []
     for part in parts:
         flat += part.child.children if isinstance(part.child, Sequence) else (part,)
-    return flat[0].child if len(flat) == 1 else Sequence(tuple(flat))
+    return flat
 
 
 def times(node: Node, statements: Iterable[str]) -> dict[str, tuple[Affine, ...]]:

@@ -1,0 +1,164 @@
+"""Every access stays inside its tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tcc.affine import Affine
+from tcc.diagnostics import Label, Report, error
+from tcc.frontend import tir
+from tcc.scalar import ScalarType
+from tcc.sched import islx
+from tcc.sched.scop import Access, Part, Scop, ScopStatement
+from tcc.sched.witness import (
+    allowed,
+    element,
+    is_reported,
+    iteration,
+    relevant_sizes,
+    smallest,
+)
+
+
+def check_bounds(
+    scop: Scop, sizes: Mapping[str, int], report: Report
+) -> tuple[tir.Precondition, ...]:
+    """Report accesses that leave their tensor; return what must hold of the sizes still open.
+
+    Conditions on indices and sizes around a read are respected. Under a condition on data nothing
+    is checked, and of a data-dependent access only the other subscripts. An access that is wrong
+    for some of the allowed sizes only becomes preconditions, if they are a conjunction of affine
+    conditions, else an error as well.
+    """
+    found: dict[tuple[Affine, object], tir.Precondition] = {}
+    for statement in scop.statements:
+        if statement.part is Part.INIT:
+            continue
+        for access in statement.accesses:
+            if access.accumulates or not access.guard_exact or is_reported(report, access.span):
+                continue
+            checker = _Checker(scop, sizes, statement, access)
+            for condition in checker.check(report):
+                found.setdefault((condition.expression, condition.span), condition)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class _Escape:
+    """Instances whose subscript of one dimension is below or beyond the tensor."""
+
+    dim: int
+    subscript: Affine
+    beyond: bool
+    instances: isl.Set  # { S[i] }
+
+
+class _Checker:
+    def __init__(
+        self, scop: Scop, sizes: Mapping[str, int], statement: ScopStatement, access: Access
+    ) -> None:
+        self._scop = scop
+        self._sizes = sizes
+        self._statement = statement
+        self._access = access
+        self._given = allowed(scop, sizes)
+        self._tensor = scop.program.tensors[access.tensor]
+        self._bounds = scop.tensor_bounds(access.tensor)
+
+    def check(self, report: Report) -> Iterator[tir.Precondition]:
+        """Report what is wrong for certain, yield what hangs on open sizes."""
+        outside = self._access.guarded.subtract_range(self._scop.tensor_box(self._access.tensor))
+        if outside.intersect_params(self._given).is_empty():
+            return
+        for escape in self._escapes():
+            conditions = self._conditions(escape)
+            if conditions is None:
+                self._report(escape, report)
+                continue
+            for condition in conditions:
+                reason = f"`{escape.subscript}` is an index of dimension {escape.dim} of "
+                yield tir.Precondition(
+                    condition, f"{reason}`{self._access.tensor}`", self._access.span
+                )
+
+    def _escapes(self) -> Iterator[_Escape]:
+        space = self._statement.space
+        domain = self._access.guarded.domain()
+        for dim, subscript in enumerate(self._access.subscripts):
+            if subscript is None:
+                continue
+            low, high = (space.text(b) for b in self._bounds[dim])
+            value = space.text(subscript)
+            for beyond, outside in ((False, f"{value} < {low}"), (True, f"{value} >= {high}")):
+                instances = domain.intersect(space.set([outside]))
+                if not instances.intersect_params(self._given).is_empty():
+                    yield _Escape(dim, subscript, beyond, instances)
+
+    def _conditions(self, escape: _Escape) -> tuple[Affine, ...] | None:
+        """What the sizes must fulfil; None when they can't, or when it is no conjunction."""
+        possible = self._given.intersect(self._statement.domain.params())
+        fine = possible.subtract(escape.instances.params())
+        if fine.is_empty():
+            return None
+        forms = islx.inequalities(self._scop.parameters, fine.gist(possible))
+        if forms is None:
+            return None
+        return tuple(f for f in forms if not self._holds(f, possible))
+
+    def _holds(self, form: Affine, possible: isl.Set) -> bool:
+        parameters = self._scop.parameters
+        return possible.is_subset(parameters.set([f"{parameters.text(form)} >= 0"]))
+
+    def _report(self, escape: _Escape, report: Report) -> None:
+        name, writes = self._access.tensor, self._access is self._statement.write
+        side = "beyond the end" if escape.beyond else "before the start"
+        verb = "written" if writes else "read"
+        message = f"`{name}` is {verb} {side} of dimension {escape.dim}"
+        label, notes = self._explain(escape)
+        secondary: tuple[Label, ...] = ()
+        helps = self._guard(escape)
+        if writes:
+            secondary = (Label(self._tensor.span, "the first statement gives the shape"),)
+            helps = ()
+        report.add(
+            error(
+                "E0352" if writes else "E0350",
+                message,
+                self._access.span,
+                label,
+                secondary=secondary,
+                notes=notes,
+                help=helps,
+            )
+        )
+
+    def _explain(self, escape: _Escape) -> tuple[str, tuple[str, ...]]:
+        found = smallest(self._scop, self._sizes, escape.instances)
+        low, high = self._bounds[escape.dim]
+        limit = f"runs past {high - 1}" if escape.beyond else f"runs below {low}"
+        label = f"`{escape.subscript}` {limit}"
+        if found is None:
+            return label, ()
+        names = self._statement.iterators
+        values = {**found.sizes, **dict(zip(names, found.point, strict=True))}
+        at = found.at(relevant_sizes(self._statement, escape.subscript, low, high))
+        first, last = low.evaluate(values), high.evaluate(values) - 1
+        index = escape.subscript.evaluate(values)
+        who = iteration(self._statement, found.point)
+        extent = f"dimension {escape.dim} of `{self._access.tensor}` has extent {last - first + 1}"
+        where = f", its indices are {first} to {last}" if first else ""
+        note = f"smallest case{at}: {who} needs index {index}; {extent}{where}"
+        return label, (note,)
+
+    def _guard(self, escape: _Escape) -> tuple[str, ...]:
+        """A condition around the read that keeps it inside."""
+        subscripts = self._access.subscripts
+        if not self._access.exact or self._tensor.type is ScalarType.BOOL:
+            return ()
+        low, high = self._bounds[escape.dim]
+        inside = f"< {high}" if escape.beyond else f">= {low}"
+        read = element(self._access.tensor, subscripts).strip("`")
+        return (f"guard the read: `{escape.subscript} {inside} ? {read} : 0`",)
