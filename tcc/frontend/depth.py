@@ -6,9 +6,9 @@ import sys
 
 from tcc.frontend.ast import Expression, children
 
-MAX_NESTING = 100
-"""Levels of parentheses, calls, casts, unary operators and conditionals in the text. C++ compilers
-give up at 256 levels of brackets, and one level here can print as two."""
+MAX_NESTING = 200
+"""Levels of parentheses, calls, casts, unary operators and conditionals in the text. clang
+gives up at 256 levels of brackets."""
 MAX_DEPTH = 320
 """Nodes on the longest path of an expression; an unparenthesised sum of n terms has depth n."""
 RECURSION_LIMIT = 5000

@@ -152,7 +152,7 @@ def _malformed(span: Span) -> Diagnostic | None:
 def _number_advice(mantissa: str, tail: str) -> str:
     if tail[0] in "eE":
         return f"an exponent has digits: `{mantissa}e3`"
-    if tail[0] in "xX":
+    if mantissa == "0" and tail[0] in "xX":
         return "write it in decimal; there are no hexadecimal numbers"
     if tail in ("f", "F", "h", "l", "L", "u", "U", "d"):
         return f"write `{mantissa}`; a literal takes the type of its context"
