@@ -1,0 +1,158 @@
+"""Sizes from shapes: each size binds to one value, every extent must then be what it says."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from tcc.affine import Affine, Var
+from tcc.artifact import Argument, Interface
+from tcc.diagnostics import Label, Report, error
+from tcc.run.listing import Listing
+from tcc.source import Span
+
+LARGEST_SIZE = 2**31 - 1
+
+
+class Extents:
+    """The values of the sizes, and which extent or given value each came from."""
+
+    def __init__(self, interface: Interface, listing: Listing, report: Report) -> None:
+        self.values: dict[str, int] = dict(interface.sizes)
+        self._interface = interface
+        self._listing = listing
+        self._report = report
+        self._origins: dict[str, Label] = {}
+        self._open: list[tuple[Argument, int]] = []
+
+    def take_given(self, sizes: Mapping[str, int]) -> None:
+        """Bind the sizes that the caller gives."""
+        known = (*self._interface.sizes, *self._interface.symbolic)
+        for name, value in sizes.items():
+            span = self._listing.size_span(name)
+            if name not in known:
+                self._unknown(name, known, span)
+            elif name in self._interface.sizes:
+                self._expect_fixed(name, value, span)
+            else:
+                self._bind(name, value, Label(span, f"`{name}` is given as {value}"))
+
+    def take_shape(self, tensor: Argument) -> None:
+        """Bind the sizes that are a dimension of their own; the other dimensions wait."""
+        for dimension, extent in enumerate(tensor.shape):
+            name = _plain_size(extent)
+            if name is None or name in self._interface.sizes:
+                self._open.append((tensor, dimension))
+                continue
+            value = self._listing.arrays[tensor.name].shape[dimension]
+            text = f"`{name}` is {value} in `{tensor.name}`"
+            self._bind(name, value, Label(self._span(tensor, dimension), text))
+
+    def check(self) -> None:
+        """Solve what is left, then compare every dimension with its extent."""
+        while self._solve_one():
+            pass
+        missing = [s for s in self._interface.symbolic if s not in self.values]
+        if missing:
+            self._undetermined(missing)
+            return
+        for tensor, dimension in self._open:
+            self._compare(tensor, dimension)
+
+    def _bind(self, name: str, value: int, origin: Label) -> None:
+        old = self._origins.get(name)
+        if not 1 <= value <= LARGEST_SIZE:
+            self._out_of_range(name, value, origin.span)
+        elif old is None:
+            self.values[name] = value
+            self._origins[name] = origin
+        elif self.values[name] != value:
+            message = f"size `{name}` is both {self.values[name]} and {value}"
+            self._report.add(error("E0605", message, origin.span, origin.text, secondary=(old,)))
+
+    def _expect_fixed(self, name: str, value: int, span: Span) -> None:
+        fixed = self._interface.sizes[name]
+        if value != fixed:
+            message = f"size `{name}` is {fixed} in this kernel, not {value}"
+            note = f"the kernel was compiled for `{name}` = {fixed}"
+            self._report.add(error("E0605", message, span, f"must be {fixed}", notes=(note,)))
+
+    def _out_of_range(self, name: str, value: int, span: Span) -> None:
+        message = f"size `{name}` is {value}; a size is at least 1 and at most {LARGEST_SIZE}"
+        self._report.add(error("E0609", message, span, "out of range"))
+
+    def _unknown(self, name: str, known: tuple[str, ...], span: Span) -> None:
+        close = difflib.get_close_matches(name, known, 1)
+        self._report.add(
+            error(
+                "E0610",
+                f"`{self._interface.function}` has no size `{name}`",
+                span,
+                f"the sizes are {', '.join(f'`{k}`' for k in known) or 'none'}",
+                help=(f"did you mean `{close[0]}`?",) if close else (),
+            )
+        )
+
+    def _solve_one(self) -> bool:
+        return any(self._solve(tensor, dimension) for tensor, dimension in self._open)
+
+    def _solve(self, tensor: Argument, dimension: int) -> bool:
+        """Bind the one unknown size of an extent such as `2 * N + 1`; says whether it did."""
+        extent = tensor.shape[dimension]
+        unknown = sorted(extent.variables - self.values.keys())
+        if len(unknown) != 1 or not extent.is_linear:
+            return False
+        factor = extent.coefficient(unknown[0])
+        rest = extent.without(unknown).evaluate(self.values)
+        actual = self._listing.arrays[tensor.name].shape[dimension]
+        if factor == 0 or (actual - rest) % factor:
+            return False
+        value = (actual - rest) // factor
+        text = f"`{extent}` is {actual}, hence `{unknown[0]}` is {value}"
+        self._bind(unknown[0], value, Label(self._span(tensor, dimension), text))
+        return unknown[0] in self.values
+
+    def _undetermined(self, missing: list[str]) -> None:
+        """No shape has these sizes as a dimension; blame an extent that contains one."""
+        if self._report.errors:
+            return
+        for name in missing:
+            where = next(((t, d) for t, d in self._open if name in t.shape[d].variables), None)
+            self._report.add(
+                error(
+                    "E0607",
+                    f"no shape tells the size `{name}`",
+                    self._span(*where) if where else self._listing.start_span(),
+                    f"this is `{where[0].shape[where[1]]}`" if where else "",
+                    help=(f"give it: `sizes={{'{name}': ...}}`, or `--size {name}=...`",),
+                )
+            )
+
+    def _compare(self, tensor: Argument, dimension: int) -> None:
+        extent = tensor.shape[dimension]
+        wanted = extent.evaluate(self.values)
+        actual = self._listing.arrays[tensor.name].shape[dimension]
+        if wanted == actual:
+            return
+        why = "" if extent.is_constant else f"`{extent}` is {wanted}: "
+        used = sorted(extent.variables & self._origins.keys())
+        self._report.add(
+            error(
+                "E0606",
+                f"dimension {dimension} of array `{tensor.name}` is {actual}, not {wanted}",
+                self._span(tensor, dimension),
+                f"{why}must be {wanted}",
+                secondary=tuple(self._origins[name] for name in used),
+            )
+        )
+
+    def _span(self, tensor: Argument, dimension: int) -> Span:
+        return self._listing.extent_span(tensor.name, dimension)
+
+
+def _plain_size(extent: Affine) -> str | None:
+    """The name of an extent that is one size and nothing else."""
+    if extent.constant == 0 and len(extent.terms) == 1 and extent.terms[0][1] == 1:
+        atom = extent.terms[0][0]
+        return atom.name if isinstance(atom, Var) else None
+    return None

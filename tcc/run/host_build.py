@@ -1,0 +1,115 @@
+"""Compiles emitted text, unchanged, to a program for this machine."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
+from tcc.run.cache import ObjectCache, key_of
+from tcc.run.toolchain import Compiler, cpu_flags
+
+SHIM = Path(__file__).resolve().parent.parent / "templates" / "host"
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-pipe",
+    "-w",
+    "-nostdinc++",
+    "-ffp-contract=off",
+    "-fno-exceptions",
+    "-fno-math-errno",
+    "-fno-rtti",
+    "-fno-sanitize=all",
+    "-fno-strict-aliasing",
+    "-fno-threadsafe-statics",
+    "-fno-trapping-math",
+    "-fwrapv",
+)
+"""Integers wrap and floats round as on a GPU; no C++ library, so that the zig wheel is enough."""
+
+_DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;\[\]]*?\b(\w+)\s*\[\s*\]\s*;")
+
+
+def build(artifact: Artifact, compiler: Compiler, cache: ObjectCache) -> Path:
+    """The program that runs an artifact's launcher on a job; compiled when it is not cached.
+
+    ToolchainError with the compiler's log when it rejects the text.
+    """
+    runtime = _runtime(compiler, cache)
+    glue = glue_text(artifact.interface, artifact.cuda_source)
+
+    def compile_program(target: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tcc-") as name:
+            folder = Path(name)
+            (folder / "kernel.cu").write_text(artifact.cuda_source, encoding="utf-8")
+            (folder / "glue.cpp").write_text(glue, encoding="utf-8")
+            inputs = ["-I.", f"-I{SHIM}", "glue.cpp", str(runtime), "-lm"]
+            compiler.run([*_flags(), "-o", str(target), *inputs], folder)
+
+    key = key_of((*_key_parts(compiler), artifact.cuda_source, glue))
+    return cache.get(key, ".exe", compile_program)
+
+
+def glue_text(interface: Interface, cuda_source: str) -> str:
+    """C++ that includes the emitted text and calls its launcher on a job's buffers and sizes.
+
+    The launcher gets another name, because a def may be called `write` or `main`; so do dynamic
+    shared arrays, which the runtime defines.
+    """
+    names = [interface.function, *dict.fromkeys(_DYNAMIC_SHARED.findall(cuda_source))]
+    renamed = ["tcc_launcher", *["tcc_dynamic_shared"] * (len(names) - 1)]
+    macros = [f"#define {n} {r}" for n, r in zip(names, renamed, strict=True)]
+    tensors = [a for a in interface.arguments if a.kind is not ArgumentKind.SIZE]
+    sizes = [a for a in interface.arguments if a.kind is ArgumentKind.SIZE]
+    has_workspace = any(a.kind is ArgumentKind.WORKSPACE for a in tensors)
+    values = ", ".join(_value(a, tensors, sizes) for a in interface.arguments)
+    size_list = ", ".join(_value(a, tensors, sizes) for a in sizes)
+    bytes_call = f"{interface.function}_workspace_bytes({size_list})" if has_workspace else "0"
+    return f"""\
+#include <cuda_runtime.h>
+struct AnyPointer {{
+  void* address;
+  template <class T> operator T*() const {{ return static_cast<T*>(address); }}
+}};
+{chr(10).join(macros)}
+#include "kernel.cu"
+extern "C" int tcc_call_launcher(void* const* buffers, const int* sizes) {{
+  return {interface.function}({values}{", " if values else ""}nullptr);
+}}
+extern "C" size_t tcc_workspace_bytes(const int* sizes) {{ return {bytes_call}; }}
+"""
+
+
+def _value(argument: Argument, tensors: Sequence[Argument], sizes: Sequence[Argument]) -> str:
+    if argument.kind is ArgumentKind.SIZE:
+        return f"sizes[{sizes.index(argument)}]"
+    return f"AnyPointer{{buffers[{tensors.index(argument)}]}}"
+
+
+def _runtime(compiler: Compiler, cache: ObjectCache) -> Path:
+    """The runtime's object file."""
+
+    def compile_runtime(target: Path) -> None:
+        source = str(SHIM / "runtime.cpp")
+        compiler.run([*_flags(), "-c", "-o", str(target), source], target.parent)
+
+    return cache.get(key_of((*_key_parts(compiler), "runtime")), ".o", compile_runtime)
+
+
+def _flags() -> tuple[str, ...]:
+    return (*FLAGS, *cpu_flags())
+
+
+def _key_parts(compiler: Compiler) -> tuple[str, ...]:
+    return (compiler.identity, *compiler.command, *_flags(), _shim_text())
+
+
+@cache
+def _shim_text() -> str:
+    """Everything under templates/host, for the key of what is compiled with it."""
+    files = sorted(p for p in SHIM.iterdir() if p.suffix in (".h", ".cpp"))
+    return "\0".join(f"{p.name}\0{p.read_text(encoding='utf-8')}" for p in files)

@@ -1,0 +1,100 @@
+"""Finds the compilers that tcc calls: a C++ compiler for the host device, nvcc."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tcc.errors import ToolchainError
+
+CXX_NAMES = ("g++", "clang++")
+X86_64_V3 = frozenset(("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm"))
+"""What `/proc/cpuinfo` says of a CPU that runs code for the level x86-64-v3."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: how to call it, and a text that changes when it is replaced."""
+
+    name: str
+    command: tuple[str, ...]
+    identity: str
+
+    def run(self, arguments: list[str], directory: Path) -> None:
+        """Call it in a directory; ToolchainError with its log when it fails."""
+        done = subprocess.run(
+            [*self.command, *arguments],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ToolchainError(
+                f"error[E0702]: `{self.name}` rejects the emitted text\n"
+                f"{done.stderr or done.stdout}"
+                "  = help: this is a fault of tcc or of the compiler; try another compiler\n"
+            )
+
+
+def find_cxx() -> Compiler:
+    """g++ or clang++ from PATH, else the package `ziglang`; ToolchainError when there is none."""
+    found = (c for c in (*map(_on_path, CXX_NAMES), zig()) if c is not None)
+    compiler = next(found, None)
+    if compiler is None:
+        raise ToolchainError(
+            "error[E0701]: no C++ compiler for the host device\n"
+            f"  = note: {', '.join(f'`{n}`' for n in CXX_NAMES)} are not on PATH, "
+            "and the package `ziglang` is not installed\n"
+            '  = help: install one of them: `pip install "tcc[host]"` needs nothing else\n'
+        )
+    return compiler
+
+
+def zig() -> Compiler | None:
+    """The C++ compiler of the package `ziglang`."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    binary = Path(spec.submodule_search_locations[0]) / "zig"
+    if not binary.exists():
+        return None
+    return Compiler("zig c++", (str(binary), "c++"), _identity(binary))
+
+
+def find_nvcc() -> str | None:
+    """The path of nvcc, from PATH."""
+    return shutil.which("nvcc")
+
+
+@cache
+def cpu_flags() -> tuple[str, ...]:
+    """The `-march` flag that this machine's CPU allows; empty where the default level is right."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return ()
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ()
+    line = next((x for x in text.splitlines() if x.startswith("flags")), "")
+    return ("-march=x86-64-v3",) if set(line.split()) >= X86_64_V3 else ()
+
+
+def _on_path(name: str) -> Compiler | None:
+    path = shutil.which(name)
+    return None if path is None else Compiler(name, (path,), _identity(Path(path)))
+
+
+def _identity(binary: Path) -> str:
+    """Cheaper than asking for the version, and as good: it changes with every installation."""
+    real = Path(os.path.realpath(binary))
+    status = real.stat()
+    return f"{real} {status.st_size} {status.st_mtime_ns}"

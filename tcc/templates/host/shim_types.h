@@ -1,0 +1,109 @@
+// Keywords, built-in variables, vector types and half-precision storage.
+#pragma once
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+// `thread_local` is the one storage class that is right both for `__shared__ float s[64];` inside a
+// function (it implies static) and for `extern __shared__ float s[];`. The TLS block of the program
+// then holds the shared arrays and nothing else, so the runtime can poison all of it.
+#define __shared__ thread_local __attribute__((aligned(128)))
+
+struct uint3 {
+  unsigned x, y, z;
+};
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+#define TCC_VECTOR2(T, NAME, ALIGN)                                     \
+  struct __attribute__((aligned(ALIGN))) NAME {                         \
+    T x, y;                                                             \
+  };                                                                    \
+  static inline NAME make_##NAME(T x, T y) { return NAME{x, y}; }
+#define TCC_VECTOR3(T, NAME, ALIGN)                                     \
+  struct __attribute__((aligned(ALIGN))) NAME {                         \
+    T x, y, z;                                                          \
+  };                                                                    \
+  static inline NAME make_##NAME(T x, T y, T z) { return NAME{x, y, z}; }
+#define TCC_VECTOR4(T, NAME, ALIGN)                                     \
+  struct __attribute__((aligned(ALIGN))) NAME {                         \
+    T x, y, z, w;                                                       \
+  };                                                                    \
+  static inline NAME make_##NAME(T x, T y, T z, T w) { return NAME{x, y, z, w}; }
+#define TCC_VECTORS(T, NAME)                        \
+  TCC_VECTOR2(T, NAME##2, 2 * sizeof(T))            \
+  TCC_VECTOR3(T, NAME##3, sizeof(T))                \
+  TCC_VECTOR4(T, NAME##4, sizeof(T) > 4 ? 16 : 4 * sizeof(T))
+
+TCC_VECTORS(signed char, char)
+TCC_VECTORS(unsigned char, uchar)
+TCC_VECTORS(short, short)
+TCC_VECTORS(unsigned short, ushort)
+TCC_VECTORS(int, int)
+TCC_VECTOR2(unsigned, uint2, 8)
+TCC_VECTOR4(unsigned, uint4, 16)
+TCC_VECTORS(long long, longlong)
+TCC_VECTORS(unsigned long long, ulonglong)
+TCC_VECTORS(float, float)
+TCC_VECTORS(double, double)
+
+static inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
+
+#undef TCC_VECTOR2
+#undef TCC_VECTOR3
+#undef TCC_VECTOR4
+#undef TCC_VECTORS
+
+// The thread that runs now; the scheduler sets it before it enters a fiber.
+struct __attribute__((aligned(16))) tcc_thread {
+  uint3 index;
+  int linear;
+};
+extern "C" {
+extern tcc_thread tcc_self;
+extern uint3 blockIdx;
+extern dim3 blockDim, gridDim;
+}
+#define threadIdx tcc_self.index
+static constexpr int warpSize = 32;
+
+// The value of another type that has the same bits.
+template <class To, class From>
+static inline To tcc_bits(From value) {
+  static_assert(sizeof(To) == sizeof(From), "the types differ in size");
+  To result;
+  __builtin_memcpy(&result, &value, sizeof result);
+  return result;
+}
+
+static inline float __int_as_float(int v) { return tcc_bits<float>(v); }
+static inline int __float_as_int(float v) { return tcc_bits<int>(v); }
+static inline float __uint_as_float(unsigned v) { return tcc_bits<float>(v); }
+static inline unsigned __float_as_uint(float v) { return tcc_bits<unsigned>(v); }
+static inline double __longlong_as_double(long long v) { return tcc_bits<double>(v); }
+static inline long long __double_as_longlong(double v) { return tcc_bits<long long>(v); }
+
+template <class T>
+static inline T __ldg(const T* address) {
+  return *address;
+}
+
+// A value narrowed so that a second rounding to fewer bits is the single rounding of the original:
+// toward zero, with the last bit set where something was cut off.
+static inline float tcc_round_to_odd(double value) {
+  float narrow = (float)value;
+  if ((double)narrow == value || value != value) return narrow;
+  uint32_t bits = tcc_bits<uint32_t>(narrow);
+  if (__builtin_fabs((double)narrow) > __builtin_fabs(value)) --bits;
+  return tcc_bits<float>(bits | 1);
+}
