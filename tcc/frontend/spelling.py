@@ -14,6 +14,7 @@ from tcc.frontend.ast import (
     Cast,
     Clause,
     Conditional,
+    Definition,
     ExistsClause,
     Expression,
     Extent,
@@ -46,7 +47,8 @@ def clause_text(clause: Clause) -> str:
     """The text of one clause of a `where`."""
     match clause:
         case RangeClause(index, low, high, _):
-            return f"{index.text} in {_range(low, high)}"
+            first, last = expression_text(low, TERNARY + 1), expression_text(high, TERNARY + 1)
+            return f"{index.text} in {first}:{last}"
         case LetClause(name, value, _):
             return f"{name.text} = {expression_text(value)}"
         case ExistsClause(value, _):
@@ -78,6 +80,13 @@ def statement_parts(statement: Statement) -> tuple[str, str, str, str]:
             assert_never(statement)
 
 
+def header_text(definition: Definition) -> str:
+    """The text of a definition up to its `{`, on one line."""
+    inputs = ", ".join(map(parameter_text, definition.parameters))
+    outputs = ", ".join(map(output_text, definition.outputs))
+    return f"def {definition.name.text}({inputs}) -> ({outputs}) {{"
+
+
 def type_text(type: TensorType) -> str:
     """The text of a tensor type, with the alias that was written if there was one."""
     dimensions = ", ".join(d.text for d in type.dimensions)
@@ -103,12 +112,6 @@ def scalar_text(type: ScalarType, span: Span) -> str:
 
 def _names(names: Sequence[Name]) -> str:
     return ", ".join(n.text for n in names)
-
-
-def _range(low: Expression, high: Expression) -> str:
-    first, last = expression_text(low, TERNARY + 1), expression_text(high, TERNARY + 1)
-    simple = min(_strength(low), _strength(high)) >= UNARY
-    return f"{first}:{last}" if simple else f"{first} : {last}"
 
 
 def _strength(expression: Expression) -> int:
