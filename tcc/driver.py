@@ -217,13 +217,13 @@ class _State:
         step, program = self._run.step, self._program
         if program is None:
             raise InternalError("there is no program to map")
-        step("legality", lambda: check_kernels(model, found, place(loops)))
+        step("legality", lambda: check_kernels(found, place(loops)))
         try:
             kernels = self._map(model, program, loops)
         except Unstructured as reason:
             self._run.notes.append(f"{reason}; one kernel a statement instead")
             loops = program_order(model)
-            check_kernels(model, found, place(loops))
+            check_kernels(found, place(loops))
             kernels = self._map(model, program, loops)
         step("emit", lambda: self._emit(model, program, kernels, opened), _cuda)
 

@@ -9,13 +9,15 @@ from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.affines import affines
 from tcc.kernel.context import Context
-from tcc.kernel.digits import frame
-from tcc.kernel.points import Points, parallel_iterators
-from tcc.kernel.promote import Promotion, promotions, reads
-from tcc.kernel.values import Values, combine, identity
-from tcc.scalar import ScalarType
-from tcc.sched.nest import Instance, KernelNest, Loop, Nest, Node, instances
-from tcc.sched.plan import KernelPlan, Plan
+from tcc.kernel.contract import contract
+from tcc.kernel.points import Make, parallel_iterators
+from tcc.kernel.promote import Promotion, reads
+from tcc.kernel.state import State
+from tcc.kernel.values import Values, cast, combine, identity
+from tcc.kernel.write_back import write_back
+from tcc.sched.nest import Instance, Loop, Nest, Node, instances
+from tcc.sched.plan import Plan
+from tcc.sched.reuse import chain
 from tcc.sched.scop import Part
 from tcc.sched.structure import Unstructured
 
@@ -29,7 +31,8 @@ def lower(context: Context, nest: Nest, plan: Plan) -> tuple[ir.Kernel, ...]:
     """
     users = kernel_users(context, nest)
     plans = {p.kernel: p for p in plan.kernels}
-    return tuple(_Kernel(context, k, plans[k.name], users).lower() for k in nest.kernels)
+    states = [State(context, k, plans[k.name], users) for k in nest.kernels]
+    return tuple(_Kernel(state).lower() for state in states)
 
 
 def kernel_users(context: Context, nest: Nest) -> dict[str, frozenset[str]]:
@@ -45,53 +48,34 @@ def kernel_users(context: Context, nest: Nest) -> dict[str, frozenset[str]]:
 
 
 class _Kernel:
-    def __init__(
-        self,
-        context: Context,
-        nest: KernelNest,
-        plan: KernelPlan,
-        users: Mapping[str, frozenset[str]],
-    ) -> None:
-        names = context.names()
-        self._context = context
-        self._nest = nest
-        self._plan = plan
-        self._names = names
-        self._frame = frame(nest.parallel, plan, names)
-        self._points = Points(context, self._frame, names)
-        self._promotions = promotions(context, nest, users)
-        self._registers = {p.tensor: self._register(p.tensor) for p in self._promotions}
-        self._written = {
-            context.statements[i.statement].statement.target for i in instances(nest.body)
-        }
-        self._touched: dict[str, ir.Buffer] = {}
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._context = state.context
+        self._nest = state.nest
+        self._points = state.points
+        self._registers = state.registers
+        self._tiled = frozenset(p.dim for p in state.plan.loops)
 
     # -- the whole kernel ------------------------------------------------------------------
 
     def lower(self) -> ir.Kernel:
         """The kernel."""
-        body = self._frame.wrap(tuple(self._thread_body()))
-        order = [t for t in self._context.program.tensors if t in self._touched]
-        buffers = tuple(self._touched[t] for t in order)
+        body = self._state.frame.wrap(tuple(self._thread_body()))
+        buffers = self._state.buffers
         used = affines(body) + [s for b in buffers for s in b.shape]
         return ir.Kernel(
             self._nest.name,
             buffers,
             self._context.open_sizes(used),
-            self._frame.grid,
-            self._plan.block,
-            self._frame.aliases,
+            self._state.frame.grid,
+            self._state.plan.block,
+            self._state.frame.aliases,
             body,
         )
 
-    def _register(self, tensor: str, *, scalar: bool = False) -> ir.Buffer:
-        name = self._names.fresh(f"private_{tensor}")
-        type = self._context.tensor(tensor).type.compute
-        shape = () if scalar else self._points.register_shape
-        return ir.Buffer(name, ir.Space.PRIVATE, type, shape)
-
     def _thread_body(self) -> list[ir.Statement]:
-        if self._points.count > 1:
+        """Guards around the whole thread where no barrier can be inside."""
+        if self._points.count > 1 or self._tiled:
             return self._thread_nodes()
         lets = self._points.bind()
         return [*lets, *self._points.inside(self._common_guards(), self._thread_nodes)]
@@ -107,13 +91,13 @@ class _Kernel:
 
     def _thread_nodes(self) -> list[ir.Statement]:
         result: list[ir.Statement] = [ir.Declare(b) for b in self._registers.values()]
-        for promotion in self._promotions:
+        for promotion in self._state.promotions:
             if promotion.load:
-                result += self._transfer(promotion, load=True)
+                result += self._fetch(promotion)
         result += self._nodes(self._nest.body)
-        for promotion in self._promotions:
+        for promotion in self._state.promotions:
             if promotion.store:
-                result += self._transfer(promotion, load=False)
+                result += write_back(self._state, promotion)
         return result
 
     # -- nodes -----------------------------------------------------------------------------
@@ -133,17 +117,28 @@ class _Kernel:
 
     def _node(self, node: Node) -> list[ir.Statement]:
         if isinstance(node, Instance):
-            return self._everywhere(node, node.iterators, lambda: [self._store(node)])
-        chain = _reduction_chain(self._context, node)
-        if chain is not None and self._target(chain[1]) not in self._registers:
-            return self._accumulate(*chain)
+            return self._instance(node)
+        if node.dim.name in self._tiled:
+            tiled = chain(self._nest, self._context.program, node)
+            if tiled is not None and all(self._target(u) in self._registers for u in tiled.updates):
+                return contract(self._state, tiled)
+        single = _single_update(self._context, node)
+        if single is not None and self._target(single[1]) not in self._registers:
+            return self._accumulate(*single)
         for instance in instances((node,)):
             self._check_half(instance)
         return [self._points.loop(node, lambda: [s for n in node.body for s in self._node(n)])]
 
+    def _instance(self, instance: Instance) -> list[ir.Statement]:
+        """One statement at every point; registers are initialised without asking for a guard."""
+        lowered = self._context.statements[instance.statement]
+        if lowered.part is Part.INIT and lowered.statement.target in self._registers:
+            return self._points.everywhere(lambda: [self._store(instance)])
+        return self._everywhere(instance, instance.iterators, lambda: [self._store(instance)])
+
     def _everywhere(
-        self, instance: Instance, wanted: Mapping[str, Affine], make
-    ) -> list[ir.Statement]:  # type: ignore[no-untyped-def]
+        self, instance: Instance, wanted: Mapping[str, Affine], make: Make
+    ) -> list[ir.Statement]:
         """Run `make` at every register point at which the instance exists."""
 
         def point() -> list[ir.Statement]:
@@ -169,16 +164,17 @@ class _Kernel:
         """A reduction whose element stays in a register for the length of its loops."""
         lowered = self._context.statements[instance.statement]
         tensor = self._context.tensor(lowered.statement.target)
-        register = self._register(tensor.name, scalar=True)
+        register = self._state.register(tensor.name, scalar=True)
         left = {i: instance.iterators[i] for i in lowered.statement.indices}
 
         def make() -> list[ir.Statement]:
-            buffer, index = self._buffer(tensor.name), self._storage(instance, tensor)
+            buffer = self._state.buffer(tensor.name)
+            index = self._state.written_at(instance, tensor)
             return [
                 ir.Declare(register),
-                ir.Store(register, (), _cast(ir.Load(buffer, index), register.type)),
+                ir.Store(register, (), cast(ir.Load(buffer, index), register.type)),
                 *self._nested(loops, instance, register),
-                ir.Store(buffer, index, _cast(ir.Load(register, ()), tensor.type)),
+                ir.Store(buffer, index, cast(ir.Load(register, ()), tensor.type)),
             ]
 
         return self._everywhere(instance, left, make)
@@ -187,8 +183,7 @@ class _Kernel:
         self, loops: tuple[Loop, ...], instance: Instance, register: ir.Buffer
     ) -> list[ir.Statement]:
         if loops:
-            make = lambda: self._nested(loops[1:], instance, register)  # noqa: E731
-            return [self._points.loop(loops[0], make)]
+            return [self._points.loop(loops[0], lambda: self._nested(loops[1:], instance, register))]
         statement = self._context.statements[instance.statement].statement
 
         def make() -> list[ir.Statement]:
@@ -208,9 +203,9 @@ class _Kernel:
         else:
             value = self._values(instance).value(statement.value)
         if lowered.part is Part.UPDATE:
-            old = _cast(ir.Load(buffer, index), value.type)
+            old = cast(ir.Load(buffer, index), value.type)
             value = combine(statement.operator, old, value)
-        return ir.Store(buffer, index, _cast(value, buffer.type))
+        return ir.Store(buffer, index, cast(value, buffer.type))
 
     def _values(self, instance: Instance) -> Values:
         lowered = self._context.statements[instance.statement]
@@ -225,48 +220,30 @@ class _Kernel:
         """Where the element that an instance writes lives."""
         if tensor.name in self._registers:
             return self._registers[tensor.name], self._points.register_index
-        return self._buffer(tensor.name), self._storage(instance, tensor)
-
-    def _storage(self, instance: Instance, tensor: tir.Tensor) -> tuple[Affine, ...]:
-        """Storage subscripts of the element that an instance writes."""
-        indices = self._context.statements[instance.statement].statement.indices
-        logical = self._points.iterators(instance, indices)
-        return self._stored(tensor, tuple(logical[i] for i in indices))
-
-    def _stored(self, tensor: tir.Tensor, logical: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        origin = [self._context.size(o) for o in tensor.origin]
-        return tuple(a - o for a, o in zip(logical, origin, strict=True))
+        return self._state.buffer(tensor.name), self._state.written_at(instance, tensor)
 
     def _read(self, read: tir.Read, index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
         if read.tensor in self._registers:
             load = ir.Load(self._registers[read.tensor], self._points.register_index)
-            return _cast(load, read.type)
-        return ir.Load(self._buffer(read.tensor), index)
+            return cast(load, read.type)
+        return ir.Load(self._state.buffer(read.tensor), index)
 
-    def _buffer(self, tensor: str) -> ir.Buffer:
-        if tensor not in self._touched:
-            readonly = tensor not in self._written
-            self._touched[tensor] = self._context.buffer(tensor, readonly=readonly)
-        return self._touched[tensor]
-
-    def _transfer(self, promotion: Promotion, *, load: bool) -> list[ir.Statement]:
-        """Registers from or to memory, at every point where the tensor is written."""
+    def _fetch(self, promotion: Promotion) -> list[ir.Statement]:
+        """Memory to registers at every point where the tensor is written; zero elsewhere."""
         tensor = self._context.tensor(promotion.tensor)
         register = self._registers[promotion.tensor]
         writer = promotion.writer
         indices = self._context.statements[writer.statement].statement.indices
 
         def make() -> list[ir.Statement]:
-            index = self._stored(tensor, tuple(self._points.at(s) for s in promotion.subscripts))
-            buffer, here = self._buffer(tensor.name), self._points.register_index
-            if load:
-                return [ir.Store(register, here, _cast(ir.Load(buffer, index), register.type))]
-            return [ir.Store(buffer, index, _cast(ir.Load(register, here), buffer.type))]
+            at = tuple(self._points.at(s) for s in promotion.subscripts)
+            load = ir.Load(self._state.buffer(tensor.name), self._state.stored(tensor, at))
+            return [ir.Store(register, self._points.register_index, cast(load, register.type))]
 
         return self._everywhere(writer, {i: writer.iterators[i] for i in indices}, make)
 
 
-def _reduction_chain(context: Context, loop: Loop) -> tuple[tuple[Loop, ...], Instance] | None:
+def _single_update(context: Context, loop: Loop) -> tuple[tuple[Loop, ...], Instance] | None:
     """Loops around a single update whose element none of them moves."""
     loops: list[Loop] = []
     node: Node = loop
@@ -284,7 +261,3 @@ def _reduction_chain(context: Context, loop: Loop) -> tuple[tuple[Loop, ...], In
     if any(r.tensor == lowered.statement.target for r in reads(lowered)):
         return None
     return tuple(loops), node
-
-
-def _cast(value: ir.Expression, type: ScalarType) -> ir.Expression:
-    return value if value.type is type else ir.Cast(value, type)

@@ -90,6 +90,19 @@ class Points:
             return True
         return holds(condition, self._scopes, self.context.size_ranges)
 
+    def unproved_in(self, conditions: Iterable[Affine], scopes: list[Scope]) -> list[Affine]:
+        """As `unproved`, with some more variables in scope."""
+        with self.known(*scopes):
+            return self.unproved(conditions)
+
+    @contextmanager
+    def known(self, *scopes: Scope) -> Iterator[None]:
+        """Further variables with their ranges, for what is built inside."""
+        saved = list(self._scopes)
+        self._scopes += scopes
+        yield
+        self._scopes = saved
+
     def _limit(self, bound: Affine, values: dict[str, Affine]) -> Affine:
         return self.context.size(bound.substitute(values))
 

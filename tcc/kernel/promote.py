@@ -31,18 +31,23 @@ class Promotion:
 
 
 def promotions(
-    context: Context, kernel: KernelNest, users: Mapping[str, frozenset[str]]
+    context: Context,
+    kernel: KernelNest,
+    users: Mapping[str, frozenset[str]],
+    *,
+    keep_stored: bool,
 ) -> tuple[Promotion, ...]:
     """The tensors of which every parallel point uses one element of its own.
 
-    `users` names the kernels that touch each tensor.
+    `users` names the kernels that touch each tensor. `keep_stored` also keeps those that are
+    written once and not read, so that their stores can be vectors.
     Requires: parallel points are independent (checked by isl on the nest).
     """
     order = list(instances(kernel.body))
     written: dict[str, None] = {}
     for instance in order:
         written[context.statements[instance.statement].statement.target] = None
-    found = [_promotion(context, kernel, order, t, users) for t in written]
+    found = [_promotion(context, kernel, order, t, users, keep_stored) for t in written]
     return tuple(p for p in found if p is not None)
 
 
@@ -64,6 +69,7 @@ def _promotion(
     order: list[Instance],
     tensor: str,
     users: Mapping[str, frozenset[str]],
+    keep_stored: bool,
 ) -> Promotion | None:
     writers = [
         i for i in order if context.statements[i.statement].statement.target == tensor
@@ -78,7 +84,8 @@ def _promotion(
     for instance in touching:
         if any(s != subscripts for s in _accesses(context, instance, tensor)):
             return None
-    if len(touching) == 1 and context.statements[touching[0].statement].part is Part.ASSIGN:
+    once = len(touching) == 1 and not keep_stored
+    if once and context.statements[touching[0].statement].part is Part.ASSIGN:
         return None  # stored once, never read: nothing to keep
     half = context.tensor(tensor).type.is_half
     if half and not _is_single_reduction(context, order, tensor):

@@ -139,5 +139,9 @@ class _Writer:
 def declaration(buffer: ir.Buffer) -> str:
     """A shared or private array."""
     extents = "".join(f"[{e.value}]" for e in buffer.shape)
-    prefix = "__shared__ __align__(16) " if buffer.space is ir.Space.SHARED else ""
+    if buffer.space is ir.Space.SHARED:
+        prefix = "__shared__ __align__(16) "
+    else:
+        vectors = bool(buffer.shape) and ir.elements(buffer) * buffer.type.bytes % 16 == 0
+        prefix = "__align__(16) " if vectors else ""
     return f"{prefix}{C_TYPES[buffer.type]} {buffer.name}{extents};"

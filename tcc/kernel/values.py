@@ -103,3 +103,8 @@ def identity(operator: str, type: ScalarType) -> ir.Const:
     if type is ScalarType.BOOL:
         return ir.Const(largest, type)
     return ir.Const(type.integer_range[1 if largest else 0], type)
+
+
+def cast(value: ir.Expression, type: ScalarType) -> ir.Expression:
+    """The value in a type; nothing happens when it has that type."""
+    return value if value.type is type else ir.Cast(value, type)

@@ -82,6 +82,7 @@ class KernelPlan:
     dims: tuple[DimPlan, ...]
     loops: tuple[LoopPlan, ...] = ()
     staging: Mapping[str, Staging] = field(default_factory=dict)
+    pipeline: int = 1
 
     @property
     def block(self) -> tuple[int, int, int]:

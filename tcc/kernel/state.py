@@ -1,0 +1,71 @@
+"""One kernel under construction: what its lowering passes around."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tcc.affine import Affine
+from tcc.frontend import tir
+from tcc.kernel import ir
+from tcc.kernel.context import Context
+from tcc.kernel.digits import frame
+from tcc.kernel.points import Points
+from tcc.kernel.promote import promotions
+from tcc.sched.nest import Instance, KernelNest, instances
+from tcc.sched.plan import KernelPlan
+
+
+class State:
+    """Digits, points, register arrays and buffers of one kernel."""
+
+    def __init__(
+        self,
+        context: Context,
+        nest: KernelNest,
+        plan: KernelPlan,
+        users: Mapping[str, frozenset[str]],
+    ) -> None:
+        self.context = context
+        self.nest = nest
+        self.plan = plan
+        self.names = context.names()
+        self.frame = frame(nest.parallel, plan, self.names)
+        self.points = Points(context, self.frame, self.names)
+        keep = any(d.inner > 1 for d in plan.dims)
+        self.promotions = promotions(context, nest, users, keep_stored=keep)
+        self.registers = {p.tensor: self.register(p.tensor) for p in self.promotions}
+        self._written = {
+            context.statements[i.statement].statement.target for i in instances(nest.body)
+        }
+        self._touched: dict[str, ir.Buffer] = {}
+
+    @property
+    def buffers(self) -> tuple[ir.Buffer, ...]:
+        """The global buffers used so far, in the program's order."""
+        order = [t for t in self.context.program.tensors if t in self._touched]
+        return tuple(self._touched[t] for t in order)
+
+    def register(self, tensor: str, *, scalar: bool = False) -> ir.Buffer:
+        """A new register array for an element of a tensor at every point, or at one."""
+        name = self.names.fresh(f"private_{tensor}")
+        type = self.context.tensor(tensor).type.compute
+        shape = () if scalar else self.points.register_shape
+        return ir.Buffer(name, ir.Space.PRIVATE, type, shape)
+
+    def buffer(self, tensor: str) -> ir.Buffer:
+        """The global buffer of a tensor."""
+        if tensor not in self._touched:
+            readonly = tensor not in self._written
+            self._touched[tensor] = self.context.buffer(tensor, readonly=readonly)
+        return self._touched[tensor]
+
+    def stored(self, tensor: tir.Tensor, logical: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        """Storage subscripts of logical ones."""
+        origin = [self.context.size(o) for o in tensor.origin]
+        return tuple(a - o for a, o in zip(logical, origin, strict=True))
+
+    def written_at(self, instance: Instance, tensor: tir.Tensor) -> tuple[Affine, ...]:
+        """Storage subscripts of the element that an instance writes."""
+        indices = self.context.statements[instance.statement].statement.indices
+        logical = self.points.iterators(instance, indices)
+        return self.stored(tensor, tuple(logical[i] for i in indices))
