@@ -1,3 +1,55 @@
-"""Compiles tensor comprehensions to standalone CUDA C++."""
+"""Compiles tensor comprehensions to standalone CUDA C++.
+
+The stages, in order, with what each hands on:
+
+    source        text and spans                     frontend/   text → syntax tree → typed program
+    diagnostics   findings as data, render as text   sched/      integer sets, schedule, plan
+    options       what a user may ask for            kernel/     kernel IR → CUDA text → artifact
+    target        the GPUs, as numbers               run/        executes and verifies artifacts
+    driver        the list of passes                 cli, api    the two ways in
+
+The public names are loaded when they are first used, so that `import tcc` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcc.api import Kernel, compile
+    from tcc.errors import (
+        CompileError,
+        InternalError,
+        RunError,
+        TccError,
+        ToolchainError,
+        UsageError,
+        WrongResult,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "CompileError",
+    "InternalError",
+    "Kernel",
+    "RunError",
+    "TccError",
+    "ToolchainError",
+    "UsageError",
+    "WrongResult",
+    "__version__",
+    "compile",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in __all__:
+        raise AttributeError(f"module `tcc` has no attribute `{name}`")
+    from importlib import import_module
+
+    module = import_module("tcc.api" if name in ("Kernel", "compile") else "tcc.errors")
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

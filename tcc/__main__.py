@@ -1,0 +1,7 @@
+"""`python -m tcc`."""
+
+import sys
+
+from tcc.cli import main
+
+sys.exit(main())
