@@ -91,9 +91,9 @@ class Dependences:
 def compute_dependences(scop: Scop) -> Dependences:
     """All pairs of instances that touch one element, at least one writing it.
 
-    Pairs with a statement between them that certainly overwrites or updates the whole tensor
-    are left out: they follow from the pairs with that statement. Reads through data-dependent
-    subscripts count as reads of everything they may reach.
+    Pairs with a statement between them that writes the element as well are left out: they follow
+    from the pairs with that statement. Reads through data-dependent subscripts count as reads of
+    everything they may reach.
 
     Requires: causality holds, so that no instance reads what another of its statement writes,
     but for the accumulation of an UPDATE.
@@ -120,19 +120,28 @@ def text(dependences: Dependences) -> str:
 def _of_tensor(scop: Scop, tensor: str, touching: list[ScopStatement]) -> Iterator[Dependence]:
     if all(s.write.tensor != tensor for s in touching):
         return
-    box = scop.tensor_box(tensor)
-    barriers = [s.write.tensor == tensor and _covers(scop, s, box) for s in touching]
     for position, sink in enumerate(touching):
         if sink.part is Part.UPDATE and sink.write.tensor == tensor and sink.is_reduction:
             yield from _with_itself(scop, sink)
-        for earlier in range(position - 1, -1, -1):
-            yield from _between(scop, touching[earlier], sink, tensor)
-            if barriers[earlier]:
-                break
+        yield from _into(scop, touching[:position], sink, tensor)
+
+
+def _into(
+    scop: Scop, earlier: list[ScopStatement], sink: ScopStatement, tensor: str
+) -> Iterator[Dependence]:
+    """Dependences on a sink, from the last earlier statement to the first that matters."""
+    accesses = _relations(sink, tensor)
+    open_ = _elements(accesses)  # { A[a] }, not yet written between source and sink
+    for source in reversed(earlier):
+        yield from _between(scop, source, sink, tensor, open_)
+        if source.write.tensor == tensor:
+            open_ = open_.subtract(source.write.relation.range()).coalesce()
+            if open_.intersect_params(scop.context).is_empty():
+                return
 
 
 def _between(
-    scop: Scop, source: ScopStatement, sink: ScopStatement, tensor: str
+    scop: Scop, source: ScopStatement, sink: ScopStatement, tensor: str, elements: isl.Set
 ) -> Iterator[Dependence]:
     writes, reads = _relations(source, tensor)
     later_writes, later_reads = _relations(sink, tensor)
@@ -144,7 +153,8 @@ def _between(
     for kind, first, second in kinds:
         if first is None or second is None:
             continue
-        relation = first.apply_range(second.reverse()).intersect_params(scop.context)
+        touched = first.intersect_range(elements)
+        relation = touched.apply_range(second.reverse()).intersect_params(scop.context)
         if not relation.is_empty():
             yield Dependence(kind, source.name, sink.name, tensor, relation.coalesce())
 
@@ -176,7 +186,7 @@ def _union(accesses: list[Access]) -> isl.Map | None:
     return total
 
 
-def _covers(scop: Scop, statement: ScopStatement, box: isl.Set) -> bool:
-    """Whether the statement writes every element of its target, whatever the sizes."""
-    written = statement.write.relation.range()
-    return box.intersect_params(scop.context).is_subset(written)
+def _elements(relations: tuple[isl.Map | None, isl.Map | None]) -> isl.Set:
+    """{ A[a] } that a statement touches."""
+    images = [r.range() for r in relations if r is not None]
+    return images[0] if len(images) == 1 else images[0].union(images[1])

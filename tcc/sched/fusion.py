@@ -15,6 +15,8 @@ from tcc.sched.read_schedule import node_type
 
 _Type = isl.schedule_node_type
 _ENOUGH = 3
+WINDOW = 64
+"""Source statements in one search: isl's time grows with the cube of their number."""
 
 
 class Fusion(Enum):
@@ -68,8 +70,13 @@ class Problem:
 
 
 def solve(problem: Problem) -> list[isl.Schedule]:
-    """Schedules of disjoint groups of statements, to be run in this order."""
-    return list(_solve(problem, range(len(problem.clusters))))
+    """Schedules of disjoint groups of statements, to be run in this order.
+
+    Longer programs are scheduled in windows of program order, and nothing is fused across them.
+    """
+    count = len(problem.clusters)
+    windows = (range(k, min(k + WINDOW, count)) for k in range(0, count, WINDOW))
+    return [schedule for window in windows for schedule in _solve(problem, window)]
 
 
 def _solve(problem: Problem, chosen: Sequence[int]) -> Iterator[isl.Schedule]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tcc.sched import islx, legality, tree
 from tcc.sched.dependences import Dependences
-from tcc.sched.fusion import Fusion, Problem
+from tcc.sched.fusion import WINDOW, Fusion, Problem
 from tcc.sched.read_schedule import read_schedule
 from tcc.sched.scop import Scop
 from tcc.sched.tidy import tidy
@@ -39,18 +39,27 @@ def compute_schedule(
     Establishes: every dependence goes forward in the tree and coincident members carry none
     (both checked); every leaf has one statement.
     """
+    statements = scop.program.statements
+    if fusion is Fusion.MIN or len(statements) == 1:
+        return _in_program_order(scop, dependences, fusion.value, [])
     notes: list[str] = []
-    if fusion is not Fusion.MIN and len(scop.program.statements) > 1:
-        for name, simple in ((fusion.value, False), (f"{fusion.value}, simplified", True)):
-            problem = _problem(scop, dependences, fusion, simple=simple)
-            texts = solve_within(problem, deadline_s)
-            if texts is not None:
-                return Scheduled(_assemble(scop, dependences, texts), name, tuple(notes))
-            notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
-        notes.append("the statements run one after the other, in program order")
+    if len(statements) > WINDOW:
+        notes.append(f"long program: scheduled in parts of {WINDOW} statements")
+    for name, simple in ((fusion.value, False), (f"{fusion.value}, simplified", True)):
+        texts = solve_within(_problem(scop, dependences, fusion, simple=simple), deadline_s)
+        if texts is not None:
+            return Scheduled(_assemble(scop, dependences, texts), name, tuple(notes))
+        notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
+    notes.append("the statements run one after the other, in program order")
+    return _in_program_order(scop, dependences, "program order", notes)
+
+
+def _in_program_order(
+    scop: Scop, dependences: Dependences, name: str, notes: list[str]
+) -> Scheduled:
     found = tree.program_order(scop)
     legality.check_tree(dependences, found)
-    return Scheduled(found, "program order" if notes else fusion.value, tuple(notes))
+    return Scheduled(found, name, tuple(notes))
 
 
 def _problem(scop: Scop, dependences: Dependences, fusion: Fusion, *, simple: bool) -> Problem:
