@@ -129,7 +129,7 @@ def _sizes(session: Session, texts: tuple[str, ...]) -> Mapping[str, int]:
         span = session.word(text, texts[:position].count(text))
         match = _SIZE.fullmatch(text)
         if match is None or not 1 <= int(match[2]) <= LARGEST_SIZE:
-            label = f"needs `NAME=VALUE`, with a value from 1 to {LARGEST_SIZE}"
+            label = "needs `NAME=VALUE` with a value from 1 to 2^31 - 1"
             found.append(error("E0621", f"cannot read the size `{text}`", span, label))
         elif first.get(match[1], text) != text:
             before = Label(session.word(first[match[1]]), "first value")
