@@ -27,6 +27,7 @@ FLAGS = (
     "-fno-strict-aliasing",
     "-fno-threadsafe-statics",
     "-fno-trapping-math",
+    "-fstack-clash-protection",
     "-fwrapv",
 )
 """Integers wrap and floats round as on a GPU; no C++ library, so that the zig wheel is enough."""

@@ -75,7 +75,7 @@ tcc_switch:
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr size_t kStackBytes = 64 * 1024;
+constexpr size_t kStackBytes = 512 * 1024;  // what CUDA allows a thread of local memory
 constexpr size_t kGuardBytes = 64 * 1024;  // at least a page on every kernel
 constexpr size_t kSlotBytes = kStackBytes + kGuardBytes;
 
