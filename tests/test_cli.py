@@ -33,11 +33,10 @@ def scale(float(N) A) -> (B) {
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty working folder with matmul.tc and wrong.tc, and a cache of its own."""
+    """A working folder with matmul.tc and wrong.tc."""
     (tmp_path / "matmul.tc").write_text(MATMUL)
     (tmp_path / "wrong.tc").write_text(WRONG)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TCC_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path
 
 
@@ -130,7 +129,7 @@ def test_all_wrong_sizes_are_reported_at_once(capfd):
     words = ("--size", "M=4", "--size", "M=5", "--size", "K=x", "--size", "M=4")
     code, _, err = run(capfd, "compile", "matmul.tc", *words, "--message-format", "short")
     assert code == 2
-    assert [line.split(": ")[1] for line in err.splitlines()] == ["error[E0621]", "error[E0622]"]
+    assert [line.split(": ")[1] for line in err.splitlines()] == ["error[E0622]", "error[E0621]"]
 
 
 def test_a_file_that_is_not_there(capfd):
@@ -345,6 +344,7 @@ def test_our_own_fault_is_saved_and_looks_different(capfd, folder, monkeypatch, 
         raise fault
 
     monkeypatch.setattr(cli_compile, "_write", fail)
+    monkeypatch.setenv("TCC_CACHE_DIR", str(folder / "cache"))
     code, out, err = run(capfd, "compile", "matmul.tc", "--size", "M=4")
     assert (code, out) == (70, "")
     assert err.startswith(f"internal compiler error: {fault}\n")
