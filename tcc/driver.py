@@ -233,7 +233,7 @@ class _State:
         step, request = self._run.step, self._request
         fixed = fix_sizes(loops, request.sizes)
         plan = step(
-            "plan", lambda: choose_plan(fixed, request.options, request.target), Plan.text
+            "plan", lambda: choose_plan(fixed, program, request.options, request.target), Plan.text
         )
         self._plan = plan
         context = Context(model, program)

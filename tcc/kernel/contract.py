@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tcc.affine import Affine, ceil_div, const, var
+from tcc.affine import Affine, ceil_div, const, minimum, var
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.bank import choose_padding
@@ -97,13 +97,14 @@ class _Contraction:
         return [self._tile_loop(body)]
 
     def _double_buffered(self) -> list[ir.Statement]:
+        """The last iteration fetches its own tile again: cheaper than a branch in every one."""
+
         def body(number: Affine) -> list[ir.Statement]:
-            more = self._count - 2 - number
-            fetch, put = self._load(number + 1), self._store((number + 1) % 2)
+            following = minimum(number + 1, self._count - 1)
             return [
-                ir.If((more,), tuple(fetch)),
+                *self._load(following),
                 *self._points(number),
-                ir.If((more,), tuple(put)),
+                *self._store((number + 1) % 2),
                 ir.Barrier(),
             ]
 
@@ -179,7 +180,7 @@ class _Contraction:
     # -- operands --------------------------------------------------------------------------
 
     def _is_shared(self, operand: Operand) -> bool:
-        return self._state.plan.staging.get(operand.tensor) is Staging.SHARED
+        return self._state.plan.stage(operand.tensor) is Staging.SHARED
 
     def _fragment(
         self, operand: Operand, number: Affine, stage: Affine

@@ -11,8 +11,7 @@ registers of one thread. `tile` may be smaller than the product of its digits: t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 AXES = "xyz"
@@ -81,8 +80,12 @@ class KernelPlan:
     kernel: str
     dims: tuple[DimPlan, ...]
     loops: tuple[LoopPlan, ...] = ()
-    staging: Mapping[str, Staging] = field(default_factory=dict)
+    staging: tuple[tuple[str, Staging], ...] = ()
     pipeline: int = 1
+
+    def stage(self, tensor: str) -> Staging:
+        """Where the kernel reads a tensor from; global memory when the plan does not say."""
+        return dict(self.staging).get(tensor, Staging.GLOBAL)
 
     @property
     def block(self) -> tuple[int, int, int]:
@@ -98,7 +101,7 @@ class KernelPlan:
         lines = [f"kernel {self.kernel}"]
         lines += [f"  {d.text()}" for d in self.dims]
         lines += [f"  {p.dim} = k-tile {p.tile}" for p in self.loops]
-        lines += [f"  {t}: {s.value}" for t, s in sorted(self.staging.items())]
+        lines += [f"  {t}: {s.value}" for t, s in self.staging]
         return "\n".join(lines)
 
 
