@@ -195,7 +195,7 @@ class _Assignment:
         are = "is a reduction index" if len(names.loops) == 1 else "are reduction indices"
         message = f"{loops} {are}, and `=` does not reduce"
         known = (*names.indices, *self._scope.signature.sizes, *self._scope.tensors)
-        near = closest(names.loops[0], known)
+        near = closest(names.loops[0], (n for n in known if n.lower() != names.loops[0].lower()))
         help: tuple[str, ...] = (f"sum over {loops} with `+=!`, or use `max=!`, `min=!`, `*=!`",)
         if near is not None:
             help = (f"did you mean `{near}` where it says `{names.loops[0]}`?", *help)

@@ -153,8 +153,8 @@ class Domain:
     def _unsolved(self) -> Diagnostic:
         unsolved = self._inference.unsolved
         names = " and ".join(f"`{n}`" for n in unsolved)
-        plural = "s" if len(unsolved) > 1 else ""
-        message = f"cannot infer the range{plural} of {names}: state it with `where`"
+        plural, one = ("s", "one") if len(unsolved) > 1 else ("", "it")
+        message = f"cannot infer the range{plural} of {names}: state {one} with `where`"
         labels, notes = self._explain(unsolved)
         help = (f"for example: `where {self._suggest()}`",)
         label = f"{names} could be anything here"

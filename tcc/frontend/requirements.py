@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tcc.affine import Affine
+from tcc.affine import Affine, Floor
 from tcc.diagnostics import Diagnostic, Label, Report, error
 from tcc.frontend import tir
 from tcc.frontend.prove import decide
@@ -40,16 +40,29 @@ def settle(
     opened: list[tir.Precondition] = []
     failed = False
     for requirement in requirements:
-        verdict = decide(requirement.expression, known, given)
+        expression = _without_floor(requirement.expression)
+        verdict = decide(expression, known, given)
         if verdict is None:
-            given.append(requirement.expression)
-            opened.append(
-                tir.Precondition(requirement.expression, requirement.reason, requirement.span)
-            )
+            given.append(expression)
+            opened.append(tir.Precondition(expression, requirement.reason, requirement.span))
         elif not verdict:
             failed = True
             report.add(_failure(requirement, known))
     return None if failed else tuple(opened)
+
+
+def _without_floor(expression: Affine) -> Affine:
+    """`H / 2 - 1 >= 0` as `H - 2 >= 0`."""
+    if len(expression.terms) != 1:
+        return expression
+    (atom, coefficient), constant = expression.terms[0], expression.constant
+    if not isinstance(atom, Floor):
+        return expression
+    if coefficient > 0:
+        least = -(constant // coefficient)
+        return _without_floor(atom.numerator - least * atom.denominator)
+    most = constant // -coefficient
+    return _without_floor(most * atom.denominator + (atom.denominator - 1) - atom.numerator)
 
 
 def _failure(requirement: Requirement, known: Mapping[str, int]) -> Diagnostic:
