@@ -98,9 +98,10 @@ class Cursor:
     def unexpected(self, expected: str, *secondary: Label) -> Diagnostic | None:
         """Record that something else was expected here.
 
-        An invalid character has been reported by the lexer, which is enough.
+        Where the lexer has reported an error in this token or the one before, that is enough.
         """
-        if self.token.kind is TokenKind.INVALID:
+        repaired = self.previous.text != self.previous.span.text
+        if self.token.kind is TokenKind.INVALID or repaired:
             return None
         situation = Unexpected(expected, self.token, self.previous, self.peek(1))
         self.errors.append(syntax_error(situation, secondary))

@@ -19,6 +19,7 @@ _TOKEN = re.compile(
   | (?P<comment> \#[^\n]* )
   | (?P<foreign> //[^\n]* | /\*[\s\S]*?\*/ | /\*[^\n]* )
   | (?P<number> (?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? )
+  | (?P<string> "[^"\n]*" )
   | (?P<symbol> """
     + "|".join(re.escape(s) for s in SYMBOLS)
     + r""" )
@@ -45,7 +46,6 @@ _ADVICE = {
     "&": ("`and` is written `&&`",),
     "|": ("`or` is written `||`",),
     "^": ("a power is written `pow(a, b)`",),
-    '"': ("comments start with `#`; the language has no strings",),
     "'": ("an index has no prime: name it `i2`, for example",),
     "\N{REPLACEMENT CHARACTER}": ("save the file as UTF-8",),
 }
@@ -101,6 +101,9 @@ def _token(kind: str, span: Span, last: Token, report: Report) -> Token | None:
             return _word(span, report)
         case "foreign":
             report.add(_foreign_comment(span))
+            return Token(TokenKind.INVALID, span.text, span)
+        case "string":
+            report.add(error("E0101", "the language has no strings", span))
             return Token(TokenKind.INVALID, span.text, span)
         case _:
             return _other(span, last, report)

@@ -10,6 +10,8 @@ from tcc.frontend.tokens import COMPARISON, PRECEDENCE, TERNARY
 
 WIDTH = 100
 INDENT = "    "
+DEEPER = WIDTH - 2 * len(INDENT)
+"""Room on all but the first line of a statement."""
 
 
 def wrapped(statement: Statement) -> list[str]:
@@ -23,12 +25,12 @@ def wrapped(statement: Statement) -> list[str]:
         return [text]
     left, _, equivalent, _ = statement_parts(statement)
     first, *others = _pieces(statement.value)
-    lines = _filled([f"{left} {first}", *others])
+    lines = _filled([f"{left} {first}", *others], WIDTH - len(INDENT))
     lines += [equivalent] if equivalent else []
     clauses = [clause_text(c) for c in statement.clauses]
     if clauses:
         separated = [*(f"{c}," for c in clauses[:-1]), clauses[-1]]
-        lines += _filled([f"where {separated[0]}", *separated[1:]])
+        lines += _filled([f"where {separated[0]}", *separated[1:]], DEEPER)
     return [lines[0], *(f"{INDENT}{line}" for line in lines[1:])]
 
 
@@ -50,11 +52,12 @@ def _pieces(value: Expression) -> list[str]:
             return [expression_text(value)]
 
 
-def _filled(pieces: Iterable[str]) -> list[str]:
-    """As many pieces on a line as fit."""
+def _filled(pieces: Iterable[str], first: int) -> list[str]:
+    """As many pieces on a line as fit; `first` is the room on the first line."""
     lines: list[str] = []
     for piece in pieces:
-        if lines and len(lines[-1]) + 1 + len(piece) <= WIDTH - 2 * len(INDENT):
+        room = first if len(lines) == 1 else DEEPER
+        if lines and len(lines[-1]) + 1 + len(piece) <= room:
             lines[-1] += f" {piece}"
         else:
             lines.append(piece)
