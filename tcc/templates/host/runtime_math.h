@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+extern "C" double tcc_math_erfcx(double x);
+
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -18,15 +20,16 @@ double times_exp_square(double y, double x) {
   return half * y * half * (1 + fma(x, x, -square));
 }
 
-// sum_k (x^2/4)^k / (k! (k+order)!), all terms positive (AS 9.6.10).
-double bessel_i_series(double x, int order) {
-  const double quarter = x * x / 4;
-  double term = 1, sum = 1;
+// sum_k (x^2/4)^k / (k! (k+order)!), all terms positive (AS 9.6.10). In long double: the rounding
+// of x^2 comes back x/2 times in the sum.
+double bessel_i_series(long double x, int order) {
+  const long double quarter = x * x / 4;
+  long double term = 1, sum = 1;
   for (int k = 1; term > sum * 0x1p-55; ++k) {
-    term *= quarter / ((double)k * (k + order));
+    term *= quarter / ((long double)k * (k + order));
     sum += term;
   }
-  return order == 0 ? sum : sum * x / 2;
+  return (double)(order == 0 ? sum : sum * x / 2);
 }
 
 // e^x / sqrt(2 pi x) (1 - (mu-1)/(8x) + (mu-1)(mu-9)/(2! (8x)^2) - ...) with mu = 4 order^2
@@ -83,6 +86,15 @@ double erfcinv_guess(double p) {
   return sqrt(sqrt(a * a - logarithm / 0.147) - a);
 }
 
+// Newton's iteration on log(erfc(x)) = log(y), which far out is all but linear where erfc is not.
+double erfcinv_by_logarithm(double y, double x) {
+  for (int i = 0; i < 3; ++i) {
+    const double scaled = tcc_math_erfcx(x);
+    x += (log(scaled) - x * x - log(y)) * kSqrtPi * scaled / 2;
+  }
+  return x;
+}
+
 // Halley's iteration for erf(x) = y; `ratio` is the error over the derivative of erf at x.
 double halley(double x, double ratio) { return x - ratio / (1 + x * ratio); }
 
@@ -109,13 +121,13 @@ double tcc_math_erfcinv(double y) {
   if (y == 0 || y == 2) return y == 0 ? kInf : -kInf;
   if (y > 1) return -tcc_math_erfcinv(2 - y);
   double x = erfcinv_guess(y);
+  if (y < 0.5) x = erfcinv_by_logarithm(y, x);
   for (int i = 0; i < 3; ++i) {
     // erfc(x) - y over -2/sqrt(pi) exp(-x^2), without underflow; near 1, where 1 - y is exact, by
     // erf, which keeps its digits there.
-    const double scale = kSqrtPi / 2;
-    const double ratio = y < 0.5 ? scale * (times_exp_square(y, x) - tcc_math_erfcx(x))
-                                 : scale * times_exp_square(erf(x) - (1 - y), x);
-    x = halley(x, ratio);
+    const double ratio = y < 0.5 ? times_exp_square(y, x) - tcc_math_erfcx(x)
+                                 : times_exp_square(erf(x) - (1 - y), x);
+    x = halley(x, kSqrtPi / 2 * ratio);
   }
   return x;
 }
@@ -137,7 +149,7 @@ double tcc_math_normcdf(double x) {
   const double low = (fma(-high, kSqrt2, -x) + high * 9.667293313452913e-17) / kSqrt2;
   return 0.5 * erfc(high) * (1 - low * 2 / (kSqrtPi * tcc_math_erfcx(high)));
 }
-double tcc_math_normcdfinv(double p) { return -kSqrt2 * tcc_math_erfcinv(2 * p); }
+double tcc_math_normcdfinv(double p) { return -kSqrt2 * tcc_math_erfcinv(2 * p) + 0.0; }
 
 double tcc_math_j0(double x) { return j0(x); }
 double tcc_math_j1(double x) { return j1(x); }
@@ -146,7 +158,7 @@ double tcc_math_y1(double x) { return x < 0 ? kNan : y1(x); }
 double tcc_math_lgamma(double x) { return lgamma(x); }
 double tcc_math_tgamma(double x) { return tgamma(x); }
 
-double tcc_math_rcbrt(double x) { return 1 / cbrt(x); }
+double tcc_math_rcbrt(double x) { return (double)(1 / cbrtl(x)); }
 double tcc_math_rsqrt(double x) { return 1 / sqrt(x); }
 double tcc_math_rhypot(double x, double y) { return 1 / hypot(x, y); }
 double tcc_math_norm3d(double x, double y, double z) { return hypot(hypot(x, y), z); }
