@@ -35,7 +35,7 @@ class Kernel:
     compilation: Compilation
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.compilation.program.name} for {self.request.target.name}>"
+        return f"<Kernel {self.artifact.interface.function} for {self.request.target.name}>"
 
     @property
     def artifact(self) -> Artifact:

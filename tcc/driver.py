@@ -85,10 +85,10 @@ class Request:
 class Compilation:
     """The result of a compilation; `program` has the given sizes substituted.
 
-    `artifact` and `reference` are None when the compilation stopped before `emit`.
+    What the passes after the last one would have made is None.
     """
 
-    program: tir.Program
+    program: tir.Program | None
     artifact: Artifact | None
     reference: Artifact | None
     plan: Plan | None
@@ -173,8 +173,6 @@ class _State:
 
     def result(self) -> Compilation:
         """What there is so far."""
-        if self._program is None:
-            raise CompileError(self._run.report.items)
         run = self._run
         return Compilation(
             self._program,

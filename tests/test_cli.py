@@ -340,7 +340,7 @@ def test_exit_codes(capfd, monkeypatch, problem, code, text):
 
 @pytest.mark.parametrize("fault", [InternalError("pass `tile`: no fit"), KeyError("x")])
 def test_our_own_fault_is_saved_and_looks_different(capfd, folder, monkeypatch, fault):
-    def fail(*_):
+    def fail(*_, **__):
         raise fault
 
     monkeypatch.setattr(cli_compile, "_write", fail)
