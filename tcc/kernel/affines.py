@@ -20,7 +20,7 @@ def _of_statement(statement: ir.Statement) -> list[Affine]:
         case ir.If(conditions, _, _):
             return [a for c in conditions for a in _of_value(c)]
         case ir.Let(_, value):
-            return [value]
+            return _of_value(value)
         case ir.Store(_, index, value):
             return [a for e in (*index, value) for a in _of_value(e)]
         case ir.VectorMove() | ir.AsyncCopy():

@@ -15,16 +15,13 @@ from tcc.kernel.bank import choose_padding
 from tcc.kernel.digits import Digits
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
-from tcc.kernel.tile_copy import Tile, TileCopy
+from tcc.kernel.tile_copy import Numbers, Tile, TileCopy
 from tcc.kernel.values import Values, combine
 from tcc.kernel.vector import divides, widths
 from tcc.scalar import ScalarType
 from tcc.sched.nest import Dim
 from tcc.sched.plan import Staging
 from tcc.sched.reuse import Chain, Operand, box
-
-TILE = "tile number"
-
 
 @dataclass(frozen=True)
 class _Step:
@@ -54,13 +51,12 @@ class _Contraction:
         tiles = {p.dim: p.tile for p in state.plan.loops}
         self._steps = [self._step(d, tiles.get(d.name, 1)) for d in chain.loops]
         self._moving = [s for s in self._steps if s.tiles != const(1)]
+        self._linear = all(s.tiles.is_constant for s in self._moving[1:])
         self._count = const(1)
-        for step in self._moving:
+        for step in self._moving if self._linear else ():
             self._count = self._count * step.tiles
-        self._number = state.names.fresh(
-            f"{self._moving[0].dim.name}_t" if len(self._moving) == 1 else "tile"
-        )
-        self._buffered = state.plan.pipeline > 1
+        deep = self._linear and self._count != const(1)
+        self._buffered = state.plan.pipeline > 1 and deep
         self._spans = {d.dim.name: d.plan.tile for d in state.frame.digits}
         self._spans |= {s.dim.name: s.tile for s in self._steps}
         self._threads = state.plan.block[0] * state.plan.block[1] * state.plan.block[2]
@@ -79,56 +75,70 @@ class _Contraction:
         ]
         declared += [ir.Declare(c.register) for c in self._copies]
         if not self._copies:
-            return [self._tile_loop(lambda n: self._points(n))]
-        if self._buffered and self._count != const(1):
+            return self._tile_loops(lambda n: self._points(n, const(0)))
+        if self._buffered:
             return declared + self._double_buffered()
         return declared + self._single_buffered()
 
     def _single_buffered(self) -> list[ir.Statement]:
-        def body(number: Affine) -> list[ir.Statement]:
+        def body(numbers: Numbers) -> list[ir.Statement]:
             return [
-                *self._load(number),
+                *self._load(numbers),
                 ir.Barrier(),
                 *self._store(const(0)),
                 ir.Barrier(),
-                *self._points(number),
+                *self._points(numbers, const(0)),
             ]
 
-        return [self._tile_loop(body)]
+        return self._tile_loops(body)
 
     def _double_buffered(self) -> list[ir.Statement]:
         """The last iteration fetches its own tile again: cheaper than a branch in every one."""
-
-        def body(number: Affine) -> list[ir.Statement]:
+        single = len(self._moving) == 1
+        name = self._state.names.fresh(f"{self._moving[0].dim.name}_t" if single else "tile")
+        number = var(name)
+        first = self._numbers(const(0))
+        with self._state.points.known(Scope(name, const(0), self._count)):
             following = minimum(number + 1, self._count - 1)
-            return [
-                *self._load(following),
-                *self._points(number),
+            body = (
+                *self._load(self._numbers(following)),
+                *self._points(self._numbers(number), number % 2),
                 *self._store((number + 1) % 2),
                 ir.Barrier(),
-            ]
+            )
+        loop = ir.For(name, const(0), self._count, 1, False, body)
+        return [*self._load(first), *self._store(const(0)), ir.Barrier(), loop]
 
-        start = [*self._load(const(0)), *self._store(const(0)), ir.Barrier()]
-        return [*start, self._tile_loop(body)]
+    def _tile_loops(self, make: Callable[[Numbers], list[ir.Statement]]) -> list[ir.Statement]:
+        """One loop for every reduction loop with more than one k-tile."""
+        names = {s: self._state.names.fresh(f"{s.dim.name}_t") for s in self._moving}
+        scopes = [Scope(names[s], const(0), s.tiles) for s in self._moving]
+        with self._state.points.known(*scopes):
+            body = make(tuple(var(names[s]) if s in names else const(0) for s in self._steps))
+        for step in reversed(self._moving):
+            body = [ir.For(names[step], const(0), step.tiles, 1, False, tuple(body))]
+        return body
 
-    def _tile_loop(self, make: Callable[[Affine], list[ir.Statement]]) -> ir.Statement:
-        scope = Scope(self._number, const(0), self._count)
-        with self._state.points.known(scope):
-            body = tuple(make(var(self._number)))
-        return ir.For(self._number, const(0), self._count, 1, False, body)
+    def _numbers(self, number: Affine) -> Numbers:
+        """The k-tile number of every loop, from one number over all of them."""
+        numbers: dict[_Step, Affine] = {}
+        for step in reversed(self._moving):
+            outermost = step is self._moving[0]
+            numbers[step] = number if outermost else number % step.tiles.value
+            number = number if outermost else number // step.tiles.value
+        return tuple(numbers.get(s, const(0)) for s in self._steps)
 
-    def _load(self, number: Affine) -> list[ir.Statement]:
-        return [s for c in self._copies for s in c.load(number)]
+    def _load(self, numbers: Numbers) -> list[ir.Statement]:
+        return [s for c in self._copies for s in c.load(numbers)]
 
     def _store(self, stage: Affine) -> list[ir.Statement]:
         return [s for c in self._copies for s in c.store(stage)]
 
     # -- k-points --------------------------------------------------------------------------
 
-    def _points(self, number: Affine) -> list[ir.Statement]:
+    def _points(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
         """All points of one k-tile: fragments, then multiply-adds over the micro-tile."""
         state = self._state
-        stage = number % 2 if self._buffered else const(0)
         scopes = [Scope(s.point, const(0), const(s.tile)) for s in self._steps]
         with state.points.known(*scopes):
             body: list[ir.Statement] = []
@@ -152,7 +162,7 @@ class _Contraction:
     def _update(
         self,
         name: str,
-        number: Affine,
+        number: Numbers,
         fragments: Mapping[Operand, tuple[ir.Buffer, tuple[Affine, ...]]],
     ) -> list[ir.Statement]:
         state = self._state
@@ -183,7 +193,7 @@ class _Contraction:
         return self._state.plan.stage(operand.tensor) is Staging.SHARED
 
     def _fragment(
-        self, operand: Operand, number: Affine, stage: Affine
+        self, operand: Operand, number: Numbers, stage: Affine
     ) -> tuple[ir.Buffer, tuple[Affine, ...], list[ir.Statement]]:
         """A register array for the elements one thread needs at one k-point, and its load."""
         state = self._state
@@ -248,7 +258,7 @@ class _Contraction:
         )
 
     def _inside(
-        self, operand: Operand, place: tuple[Affine, ...], number: Affine
+        self, operand: Operand, place: tuple[Affine, ...], number: Numbers
     ) -> list[Affine]:
         """Conditions for a read straight from memory at a padded point."""
         shape = self._state.buffer(operand.tensor).shape
@@ -269,18 +279,19 @@ class _Contraction:
         extents = tuple(high - low + 1 for low, high in intervals)
         lows = tuple(low for low, _ in intervals)
         order = self._layout(operand, source, extents)
-        stages = 2 if self._buffered and self._count != const(1) else 1
+        stages = 2 if self._buffered else 1
         shared = self._shared_buffer(operand, source, extents, order, stages)
 
-        def origin(number: Affine) -> tuple[Affine, ...]:
+        def origin(number: Numbers) -> tuple[Affine, ...]:
             return tuple(
                 self._origin(f, number) + low for f, low in zip(operand.forms, lows, strict=True)
             )
 
-        def limits(number: Affine, position: tuple[Affine, ...]) -> list[Affine]:
+        def limits(number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
             return self._tail_limits(operand, number, position, lows)
 
-        return Tile(operand.tensor, source, shared, extents, order, stages, origin, limits)
+        rank = len(self._steps)
+        return Tile(operand.tensor, source, shared, extents, order, stages, rank, origin, limits)
 
     def _layout(
         self, operand: Operand, source: ir.Buffer, extents: tuple[int, ...]
@@ -317,7 +328,7 @@ class _Contraction:
     def _tail_limits(
         self,
         operand: Operand,
-        number: Affine,
+        number: Numbers,
         position: tuple[Affine, ...],
         lows: tuple[int, ...],
     ) -> list[Affine]:
@@ -363,27 +374,18 @@ class _Contraction:
             below *= extent
         return total
 
-    def _tile_number(self, step: _Step, number: Affine) -> Affine:
-        """The k-tile of one loop, from the number of the k-tile over all loops."""
-        if step not in self._moving:
-            return const(0)
-        below = self._moving[self._moving.index(step) + 1 :]
-        for inner in below:
-            number = number // inner.tiles.value
-        return number if step is self._moving[0] else number % step.tiles.value
+    def _start(self, step: _Step, number: Numbers) -> Affine:
+        return step.dim.low + number[self._steps.index(step)] * step.tile
 
-    def _start(self, step: _Step, number: Affine) -> Affine:
-        return step.dim.low + self._tile_number(step, number) * step.tile
-
-    def _value(self, step: _Step, number: Affine) -> Affine:
+    def _value(self, step: _Step, number: Numbers) -> Affine:
         return self._start(step, number) + var(step.point)
 
-    def _at(self, form: Affine, number: Affine) -> Affine:
+    def _at(self, form: Affine, number: Numbers) -> Affine:
         """A form over the nest's dimensions at the current point."""
         values = {s.dim.name: self._value(s, number) for s in self._steps}
         return self._state.points.at(form.substitute(values))
 
-    def _origin(self, form: Affine, number: Affine) -> Affine:
+    def _origin(self, form: Affine, number: Numbers) -> Affine:
         """A form at the first point of the block's tile and of a k-tile."""
         values = {s.dim.name: self._start(s, number) for s in self._steps}
         values |= {

@@ -9,6 +9,7 @@ from tcc.affine import Affine, ceil_div, const, minimum, var
 from tcc.kernel import ir
 from tcc.kernel.names import Names
 from tcc.kernel.prove import Scope
+from tcc.scalar import ScalarType
 from tcc.sched.nest import Dim
 from tcc.sched.plan import AXES, DimPlan, KernelPlan
 
@@ -134,11 +135,8 @@ class _Builder:
             for _, p in mine:
                 total *= p.threads
             alias = self._alias(f"t{axis}", f"threadIdx.{AXES[axis]}", const(total))
-            below = 1
-            for k, (dim, p) in enumerate(reversed(mine)):
-                digit = alias // below
-                result[dim.name] = digit if k == len(mine) - 1 else digit % p.threads
-                below *= p.threads
+            counts = [(dim.name, const(p.threads)) for dim, p in mine]
+            result |= self._split(alias, counts, "t")
         return result
 
     def tiles(self, plans: list[tuple[Dim, DimPlan]]) -> dict[str, Affine]:
@@ -193,22 +191,51 @@ class _Builder:
         return var(name)
 
     def _folded(self, axis: int, mine: list[tuple[Dim, DimPlan]]) -> dict[str, Affine]:
-        """Several dimensions share an axis; constant tile counts, so digits are floor forms."""
-        counts = [ceil_div(d.extent, p.tile) for d, p in mine]
+        """Several dimensions share an axis."""
+        counts = [(d.name, ceil_div(d.extent, p.tile)) for d, p in mine]
         total = const(1)
-        for count in counts:
+        for _, count in counts:
             total = total * count
         cap = min(mine[0][1].blocks or GRID_LIMITS[axis], GRID_LIMITS[axis])
         self._grid[axis] = minimum(total, cap)
         number = self._alias(f"b{axis}", f"blockIdx.{AXES[axis]}", self._grid[axis])
-        if total.value > cap:
+        fits = total.is_constant and total.value <= cap
+        if not fits and cap != GRID_LIMITS[0]:
             name = self._names.fresh(f"b{axis}_w")
             self._loops.append((name, number, total, cap))
             self.scopes.append(Scope(name, const(0), total))
             number = var(name)
+        return self._split(number, counts, "b")
+
+    def _split(
+        self, number: Affine, counts: list[tuple[str, Affine]], suffix: str
+    ) -> dict[str, Affine]:
+        """A number as digits of mixed radix, the last one fastest, each under its own name."""
         result: dict[str, Affine] = {}
-        for k, ((dim, _), count) in enumerate(reversed(list(zip(mine, counts, strict=True)))):
-            last = k == len(mine) - 1
-            result[dim.name] = number if last else number % count.value
-            number = number // count.value
+        if len(counts) == 1:
+            return {counts[0][0]: number}
+        for dim, count in reversed(counts):
+            name = self._names.fresh(f"{dim}_{suffix}")
+            outermost = dim == counts[0][0]
+            value = number if outermost else _modulo(number, count)
+            self._lets.append(ir.Let(name, value))
+            self.scopes.append(Scope(name, const(0), count))
+            result[dim] = var(name)
+            if not outermost:
+                number = self._quotient(number, count, dim)
         return result
+
+    def _quotient(self, number: Affine, count: Affine, dim: str) -> Affine:
+        if count.is_constant:
+            return number // count.value
+        name = self._names.fresh(f"{dim}_q")
+        division = ir.Binary("/", ir.Int(number), ir.Int(count), ScalarType.INT32)
+        self._lets.append(ir.Let(name, division))
+        self.scopes.append(Scope(name, const(0), const(GRID_LIMITS[0])))
+        return var(name)
+
+
+def _modulo(number: Affine, count: Affine) -> Affine | ir.Expression:
+    if count.is_constant:
+        return number % count.value
+    return ir.Binary("%", ir.Int(number), ir.Int(count), ScalarType.INT32)

@@ -167,7 +167,7 @@ class Let:
     """`const int var = value`, visible to the end of the enclosing block."""
 
     var: str
-    value: Affine
+    value: Affine | Expression
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ class _Writer:
             case ir.Comment(text):
                 self.lines.append(f"{indent}// {text}")
             case ir.Let(var, value):
-                self.lines.append(f"{indent}const int {var} = {p.affine(value)};")
+                text = p.affine(value) if isinstance(value, Affine) else p.value(value)
+                self.lines.append(f"{indent}const int {var} = {text};")
             case ir.Declare(buffer):
                 self.lines.append(indent + declaration(buffer))
             case ir.Store(buffer, index, value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tcc.affine import Affine, const, var
 from tcc.kernel import ir
@@ -12,12 +13,17 @@ from tcc.kernel.state import State
 from tcc.kernel.vector import divides, rows_aligned, widths
 
 
+Numbers: TypeAlias = tuple[Affine, ...]
+"""The k-tile number of every reduction loop of a chain."""
+
+
 @dataclass(frozen=True)
 class Tile:
     """A box of a tensor in shared memory.
 
-    `origin` maps a k-tile number to the storage subscripts of the first element; `limits` are
-    further conditions (`>= 0`) on a position, for the tail of a reduction. `order` lists the
+    `origin` maps the k-tile numbers of the reduction loops to the storage subscripts of the first
+    element; `limits` are further conditions (`>= 0`) on a position, for the tail of a reduction.
+    `rank` is the number of reduction loops. `order` lists the
     tensor dimensions, slowest first, as they are laid out; `stages` copies exist.
     """
 
@@ -27,8 +33,9 @@ class Tile:
     extents: tuple[int, ...]
     order: tuple[int, ...]
     stages: int
-    origin: Callable[[Affine], tuple[Affine, ...]]
-    limits: Callable[[Affine, tuple[Affine, ...]], list[Affine]]
+    rank: int
+    origin: Callable[[Numbers], tuple[Affine, ...]]
+    limits: Callable[[Numbers, tuple[Affine, ...]], list[Affine]]
 
     def place(self, stage: Affine, position: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Subscripts of the shared array for a position inside the box."""
@@ -60,8 +67,8 @@ class TileCopy:
         self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, shape)
         self._round = state.names.fresh("r")
 
-    def load(self, number: Affine) -> list[ir.Statement]:
-        """Fetch this thread's part of k-tile `number` into registers; zero outside the tensor."""
+    def load(self, number: Numbers) -> list[ir.Statement]:
+        """Fetch this thread's part of a k-tile into registers; zero outside the tensor."""
         tile, width = self._tile, self.width
         position = self._position()
         index = tuple(o + p for o, p in zip(tile.origin(number), position, strict=True))
@@ -124,7 +131,7 @@ class TileCopy:
         position[0] = position[0] * self.width
         return tuple(reversed(position))
 
-    def _conditions(self, number: Affine, position: tuple[Affine, ...]) -> list[Affine]:
+    def _conditions(self, number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
         """What keeps a position inside the tensor and the reduction, unless it always does.
 
         Proved for free coordinates of the box, since interval arithmetic does not see that the
@@ -159,11 +166,12 @@ class TileCopy:
 
     def _width(self) -> int:
         tile = self._tile
-        origin = tile.origin(var("tile number"))
+        probe = tuple(var(f"number {k}") for k in range(tile.rank))
+        origin = tile.origin(probe)
         for width in widths(tile.source.type):
             aligned = divides(width, origin[-1]) and tile.extents[-1] % width == 0
             whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
-            limits = tile.limits(var("tile number"), tuple(const(0) for _ in tile.extents))
+            limits = tile.limits(probe, tuple(const(0) for _ in tile.extents))
             even = all(divides(width, limit + 1) for limit in limits)
             if aligned and whole and even:
                 return width
