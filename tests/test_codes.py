@@ -20,13 +20,14 @@ from tcc.source import Source
 from tcc.target import TARGETS
 
 ROOT = Path(__file__).parents[1]
-USED = sorted(
+USES = sorted(
     {
-        code
+        (code, path.relative_to(ROOT / "tcc").parts[0])
         for path in (ROOT / "tcc").rglob("*.py")
         for code in re.findall(r"[\"\[]([EW]\d{4})[\"\]]", path.read_text("utf-8"))
     }
 )
+USED = sorted({code for code, _ in USES})
 PAGES = [page(code) for code in codes()]
 # What a test cannot bring about: a missing compiler, library or GPU.
 UNTESTED = re.compile("E07..")
@@ -47,6 +48,11 @@ FIXES = [
 @pytest.mark.parametrize("code", USED)
 def test_every_code_has_a_page(code):
     assert page(code) is not None
+
+
+def test_a_code_belongs_to_one_part_of_the_compiler():
+    """Two parts that take the same number for different things would share a page."""
+    assert len(USED) == len(USES)
 
 
 def test_every_page_has_a_code():

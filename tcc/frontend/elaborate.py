@@ -116,18 +116,18 @@ def _choose(module: ast.Module, entry: str | None, report: Report) -> ast.Defini
                 return definition
         help = suggestion(entry, names) or (f"the file defines {_listed(names)}",)
         message = f"the file has no def `{entry}`"
-        report.add(error("E0602", message, _place(module), help=help))
+        report.add(error("E0612", message, _place(module), help=help))
         return None
     called = {name for d in module.definitions for name in _called(d)}
     roots = [d for d in module.definitions if d.name.text not in called]
     if len(module.definitions) == 1 or len(roots) == 1:
         return roots[0] if roots else module.definitions[0]
     if not names:
-        report.add(error("E0602", "the file has no def", _place(module)))
+        report.add(error("E0612", "the file has no def", _place(module)))
         return None
     message = f"the file defines {_listed(names)}: choose one"
     help = (f"add `--entry {names[-1]}`",)
-    report.add(error("E0601", message, _place(module), "several defs", help=help))
+    report.add(error("E0611", message, _place(module), "several defs", help=help))
     return None
 
 
@@ -155,12 +155,12 @@ def _check_sizes(definition: ast.Definition, sizes: Mapping[str, int], report: R
             known = tuple(dict.fromkeys(dimensions))
             notes = (f"its sizes are {_listed(known)}" if known else "it has no sizes",)
             span = definition.name.span
-            report.add(error("E0603", message, span, notes=notes, help=help))
+            report.add(error("E0613", message, span, notes=notes, help=help))
             sound = False
         elif not 1 <= value <= MAX_SIZE:
             message = f"size `{name}` cannot be {value}"
             notes = (f"a size is an integer from 1 to {MAX_SIZE}",)
-            report.add(error("E0604", message, definition.name.span, notes=notes))
+            report.add(error("E0614", message, definition.name.span, notes=notes))
             sound = False
     return sound
 
