@@ -1,4 +1,4 @@
-"""The table of builtin functions: the names and arities of Tensor Comprehensions, and three more."""
+"""The table of builtin functions: names and arities of the original, and three more."""
 
 import shutil
 import subprocess
