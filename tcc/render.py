@@ -62,7 +62,7 @@ def summary(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def render_short(diagnostics: Iterable[Diagnostic]) -> str:
-    """One line each, `file:line:column: error[E0401]: message`; all of them."""
+    """One line each, `file:line:column: error[CODE]: message`; all of them."""
     return "".join(
         f"{_place(d.primary.span)}: {_head(d)}: {shown(d.message)}\n" for d in ordered(diagnostics)
     )
