@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any, assert_never
+from typing import Any
 
 import islpy as isl
 
@@ -14,9 +14,6 @@ from tcc.sched.islx import Constraints, ScheduleOptions
 from tcc.sched.read_schedule import node_type
 
 _Type = isl.schedule_node_type
-_ENOUGH = 3
-WINDOW = 64
-"""Source statements in one search: isl's time grows with the cube of their number."""
 
 
 class Fusion(Enum):
@@ -31,18 +28,27 @@ class Fusion(Enum):
     MIN = "min"
     """Fuse nothing."""
 
+    @property
+    def wanted(self) -> int:
+        """Parallel loops that fused statements must share, unless they have fewer alone."""
+        return {Fusion.MAX: 1, Fusion.PRESERVE3COINCIDENT: 3, Fusion.MIN: 0}[self]
+
+
+Cluster = tuple[str, ...]
+"""The statements of the model for one source statement: an update with its initialisation."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One scheduling problem, complete: it can be solved in another process.
+    """What isl has to schedule, complete: it can be solved in another process.
 
-    `clusters` are the statements in program order, an initialisation together with its update;
-    `parallel` is the number of left-hand indices of each cluster.
+    Each segment is a run of clusters in program order that may be fused; `parallel` is the number
+    of left-hand indices by statement.
     """
 
     constraints: Constraints
-    clusters: tuple[tuple[str, ...], ...]
-    parallel: tuple[int, ...]
+    segments: tuple[tuple[Cluster, ...], ...]
+    parallel: Mapping[str, int]
     fusion: Fusion
     options: ScheduleOptions
 
@@ -50,60 +56,48 @@ class Problem:
         """The problem as JSON data."""
         return {
             "constraints": self.constraints.texts(),
-            "clusters": self.clusters,
+            "segments": self.segments,
             "parallel": self.parallel,
             "fusion": self.fusion.value,
-            "bounds": (self.options.max_coefficient, self.options.max_constant_term),
+            "options": asdict(self.options),
         }
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Problem:
         """The inverse of `to_data`."""
-        coefficient, constant = data["bounds"]
         return Problem(
             Constraints.parse(data["constraints"]),
-            tuple(tuple(c) for c in data["clusters"]),
-            tuple(data["parallel"]),
+            tuple(tuple(tuple(c) for c in segment) for segment in data["segments"]),
+            data["parallel"],
             Fusion(data["fusion"]),
-            ScheduleOptions(max_coefficient=coefficient, max_constant_term=constant),
+            ScheduleOptions(**data["options"]),
         )
 
 
-def solve(problem: Problem) -> list[isl.Schedule]:
-    """Schedules of disjoint groups of statements, to be run in this order.
+def solve(problem: Problem) -> list[list[isl.Schedule]]:
+    """For each segment, schedules of disjoint groups of its statements, to be run in this order.
 
-    Longer programs are scheduled in windows of program order, and nothing is fused across them.
+    A segment is fused as a whole if that keeps enough parallel loops; else its statements are
+    fused one after the other, as long as they do.
     """
-    count = len(problem.clusters)
-    windows = (range(k, min(k + WINDOW, count)) for k in range(0, count, WINDOW))
-    return [schedule for window in windows for schedule in _solve(problem, window)]
+    return [list(_segment(problem, segment)) for segment in problem.segments]
 
 
-def _solve(problem: Problem, chosen: Sequence[int]) -> Iterator[isl.Schedule]:
-    match problem.fusion:
-        case Fusion.MAX:
-            yield _schedule(problem, chosen)
-        case Fusion.MIN:
-            for cluster in chosen:
-                yield _schedule(problem, [cluster])
-        case Fusion.PRESERVE3COINCIDENT:
-            whole = _schedule(problem, chosen)
-            if all(_keeps_parallelism(problem, g) for g in _groups(whole)):
-                yield whole
-            else:
-                yield from _greedy(problem, chosen)
-        case _:
-            assert_never(problem.fusion)
+def _segment(problem: Problem, segment: Sequence[Cluster]) -> Iterator[isl.Schedule]:
+    whole = _schedule(problem, segment)
+    if all(_is_worth_it(problem, g) for g in _groups(whole)):
+        yield whole
+    else:
+        yield from _greedy(problem, segment)
 
 
-def _greedy(problem: Problem, chosen: Sequence[int]) -> Iterator[isl.Schedule]:
-    """Neighbours in program order join a group as long as it keeps its parallel loops."""
-    group = [chosen[0]]
+def _greedy(problem: Problem, segment: Sequence[Cluster]) -> Iterator[isl.Schedule]:
+    group = [segment[0]]
     best = _schedule(problem, group)
-    for cluster in chosen[1:]:
+    for cluster in segment[1:]:
         wider = _schedule(problem, [*group, cluster])
         groups = _groups(wider)
-        if len(groups) == 1 and _keeps_parallelism(problem, groups[0]):
+        if len(groups) == 1 and _is_worth_it(problem, groups[0]):
             group, best = [*group, cluster], wider
         else:
             yield best
@@ -111,21 +105,31 @@ def _greedy(problem: Problem, chosen: Sequence[int]) -> Iterator[isl.Schedule]:
     yield best
 
 
-def _schedule(problem: Problem, chosen: Sequence[int]) -> isl.Schedule:
-    constraints = problem.constraints
-    if len(chosen) < len(problem.clusters):
-        constraints = constraints.restrict([s for c in chosen for s in problem.clusters[c]])
+def _schedule(problem: Problem, clusters: Sequence[Cluster]) -> isl.Schedule:
+    constraints = problem.constraints.restrict([s for c in clusters for s in c])
     return islx.compute_schedule(constraints, problem.options)
 
 
-def _keeps_parallelism(problem: Problem, group: isl.ScheduleNode) -> bool:
-    names = islx.set_names(group.get_domain())
-    alone = max(
-        count
-        for cluster, count in zip(problem.clusters, problem.parallel, strict=True)
-        if any(s in names for s in cluster)
-    )
-    return _coincident_count(group) >= min(_ENOUGH, alone)
+def _is_worth_it(problem: Problem, group: isl.ScheduleNode) -> bool:
+    """Whether fused statements keep enough parallel loops, each over single indices."""
+    alone = max(problem.parallel[s] for s in islx.set_names(group.get_domain()))
+    count = _coincident_count(group)
+    enough = count >= min(problem.fusion.wanted, alone)
+    return enough and all(_is_simple(group, position) for position in range(count))
+
+
+def _is_simple(band: isl.ScheduleNode, position: int) -> bool:
+    """Whether a member is one index, plus or minus an offset, for every statement."""
+    pieces = band.band_get_partial_schedule().get_at(position).get_pw_aff_list()
+    each = [a for k in range(pieces.n_pw_aff()) for _, a in pieces.get_at(k).get_pieces()]
+    return all(_is_single_index(a) for a in each)
+
+
+def _is_single_index(value: isl.Aff) -> bool:
+    dims = range(value.dim(isl.dim_type.in_))
+    factors = [value.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in dims]
+    used = [abs(f) for f in factors if f]
+    return used in ([], [1]) and not value.involves_locals()
 
 
 def _groups(schedule: isl.Schedule) -> list[isl.ScheduleNode]:

@@ -49,6 +49,7 @@ def check_kernels(dependences: Dependences, placement: Mapping[str, Placement]) 
     Instances that accumulate into one element may swap, but run in one kernel on one thread and
     at different times. Raises InternalError with the smallest violation.
     """
+    _check_lengths(placement)
     for dependence in dependences.pairs:
         source, sink = placement[dependence.source], placement[dependence.sink]
         if source.kernel > sink.kernel:
@@ -67,10 +68,16 @@ def check_kernels(dependences: Dependences, placement: Mapping[str, Placement]) 
 def check_tree(dependences: Dependences, node: tree.Node) -> None:
     """Every dependence goes forward, and none has a distance in a coincident member.
 
-    Raises InternalError with the smallest violation.
+    No two iterations of a statement have the same time. Raises InternalError with the smallest
+    violation.
     """
     names = [s.name for s in dependences.scop.statements]
-    check_schedule(dependences, tree.times(node, names))
+    times = tree.times(node, names)
+    for statement in dependences.scop.statements:
+        vector = statement.space.vector(times[statement.name])
+        if not vector.intersect_domain(statement.domain).is_injective():
+            raise InternalError(f"iterations of {statement.name} run at the same time")
+    check_schedule(dependences, times)
     _check_members(dependences, node, dict.fromkeys(names, ()))
 
 
@@ -82,6 +89,13 @@ def no_distance(
         _Compared(dependences, d).distant((values[d.source],), (values[d.sink],)).is_empty()
         for d in dependences.among(statements)
     )
+
+
+def _check_lengths(placement: Mapping[str, Placement]) -> None:
+    lengths: dict[int, int] = {}
+    for place in placement.values():
+        if lengths.setdefault(place.kernel, len(place.parallel)) != len(place.parallel):
+            raise InternalError(f"parallel vectors of different lengths in kernel {place.kernel}")
 
 
 def _check_members(dependences: Dependences, node: tree.Node, prefix: Mapping[str, Vector]) -> None:
@@ -131,8 +145,6 @@ class _Compared:
         relation = self._dependence.relation
         if not source and not sink:
             return relation
-        if len(source) != len(sink):
-            raise InternalError("parallel vectors of different lengths in one kernel")
         first, second = self._source.vector(source), self._sink.vector(sink)
         return relation.intersect(first.apply_range(second.reverse()))
 

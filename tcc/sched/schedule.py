@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc.sched import islx, legality, tree
 from tcc.sched.dependences import Dependences
-from tcc.sched.fusion import WINDOW, Fusion, Problem
+from tcc.sched.fusion import Cluster, Fusion, Problem
 from tcc.sched.read_schedule import read_schedule
 from tcc.sched.scop import Scop
+from tcc.sched.segments import WINDOW, fusion_segments
 from tcc.sched.tidy import tidy
 from tcc.sched.worker import solve_within
 
@@ -39,16 +41,19 @@ def compute_schedule(
     Establishes: every dependence goes forward in the tree and coincident members carry none
     (both checked); every leaf has one statement.
     """
-    statements = scop.program.statements
-    if fusion is Fusion.MIN or len(statements) == 1:
+    plain = tree.source_statements(scop)
+    segments = fusion_segments(scop, dependences, [p.statements for p in plain], fusion)
+    if fusion is Fusion.MIN or all(len(s) == 1 for s in segments):
         return _in_program_order(scop, dependences, fusion.value, [])
     notes: list[str] = []
-    if len(statements) > WINDOW:
+    if any(len(s) == WINDOW for s in segments):
         notes.append(f"long program: scheduled in parts of {WINDOW} statements")
     for name, simple in ((fusion.value, False), (f"{fusion.value}, simplified", True)):
-        texts = solve_within(_problem(scop, dependences, fusion, simple=simple), deadline_s)
-        if texts is not None:
-            return Scheduled(_assemble(scop, dependences, texts), name, tuple(notes))
+        problem = _problem(scop, dependences, segments, fusion, simple=simple)
+        answer = solve_within(problem, deadline_s)
+        if answer is not None:
+            found = _assemble(scop, dependences, segments, answer)
+            return Scheduled(found, name, tuple(notes))
         notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
     notes.append("the statements run one after the other, in program order")
     return _in_program_order(scop, dependences, "program order", notes)
@@ -62,11 +67,15 @@ def _in_program_order(
     return Scheduled(found, name, tuple(notes))
 
 
-def _problem(scop: Scop, dependences: Dependences, fusion: Fusion, *, simple: bool) -> Problem:
+def _problem(
+    scop: Scop,
+    dependences: Dependences,
+    segments: Sequence[Sequence[Cluster]],
+    fusion: Fusion,
+    *,
+    simple: bool,
+) -> Problem:
     domain = islx.union_set(scop.parameters, (s.domain for s in scop.statements))
-    clusters: dict[str, list[str]] = {}
-    for statement in scop.statements:
-        clusters.setdefault(statement.source.name, []).append(statement.name)
     constraints = islx.Constraints(
         domain,
         dependences.validity,
@@ -77,15 +86,29 @@ def _problem(scop: Scop, dependences: Dependences, fusion: Fusion, *, simple: bo
     bounded = islx.ScheduleOptions(max_coefficient=_BOUND, max_constant_term=_BOUND)
     return Problem(
         constraints,
-        tuple(tuple(c) for c in clusters.values()),
-        tuple(len(s.indices) for s in scop.program.statements),
+        tuple(tuple(s) for s in segments if len(s) > 1),
+        {s.name: len(s.parallel) for s in scop.statements},
         fusion,
         bounded if simple else islx.ScheduleOptions(),
     )
 
 
-def _assemble(scop: Scop, dependences: Dependences, texts: list[str]) -> tree.Node:
-    parts = [read_schedule(scop, islx.parse_schedule(text)) for text in texts]
-    found = tidy(dependences, tree.in_sequence(parts))
+def _assemble(
+    scop: Scop,
+    dependences: Dependences,
+    segments: Sequence[Sequence[Cluster]],
+    answer: list[list[str]],
+) -> tree.Node:
+    """The segments one after the other; a statement that shares nothing keeps its own loops."""
+    alone = {part.statements: part for part in tree.source_statements(scop)}
+    solved = iter(answer)
+    parts: list[tree.Filter] = []
+    for segment in segments:
+        if len(segment) == 1:
+            parts.append(alone[segment[0]])
+        else:
+            parts += [read_schedule(scop, islx.parse_schedule(text)) for text in next(solved)]
+    plain = [alone.get(part.statements, part) for part in tree.flatten(parts)]
+    found = tidy(dependences, tree.in_sequence(plain))
     legality.check_tree(dependences, found)
     return found

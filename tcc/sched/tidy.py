@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tcc.affine import Affine, Var, const
+from tcc.affine import Affine, Var, const, var
 from tcc.sched import tree
 from tcc.sched.dependences import Dependences
 from tcc.sched.legality import no_distance
@@ -103,6 +103,8 @@ class _Tidier:
         partial = {n: member.partial[n] - shift for n in group}
         if all(v == const(0) for v in partial.values()):
             return None
+        if len(group) == 1:
+            partial = {n: _index(v) for n, v in partial.items()}
         coincident = member.coincident or no_distance(self._dependences, group, partial)
         return Member(partial, coincident)
 
@@ -158,6 +160,12 @@ class _Tidier:
             for d in self._dependences.pairs
             if d.source not in part.statements
         )
+
+
+def _index(value: Affine) -> Affine:
+    """The index of a multiple of one: alone, a statement may run it in the plain direction."""
+    (atom, _), *more = value.terms
+    return value if more or not isinstance(atom, Var) else var(atom.name)
 
 
 def _restricted(member: Member, names: Iterable[str]) -> Member:

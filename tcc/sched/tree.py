@@ -70,12 +70,15 @@ def program_order(scop: Scop) -> Node:
 
     An initialisation shares the left-hand loops of its update.
     """
+    return in_sequence(source_statements(scop))
+
+
+def source_statements(scop: Scop) -> list[Filter]:
+    """Each statement of the source on its own, an initialisation together with its update."""
     clusters: dict[str, list[ScopStatement]] = {}
     for statement in scop.statements:
         clusters.setdefault(statement.source.name, []).append(statement)
-    return in_sequence(
-        [Filter(tuple(s.name for s in parts), _loops(parts)) for parts in clusters.values()]
-    )
+    return [Filter(tuple(s.name for s in parts), _loops(parts)) for parts in clusters.values()]
 
 
 def in_sequence(parts: Iterable[Filter]) -> Node:

@@ -20,8 +20,8 @@ from pathlib import Path
 from tcc.sched.fusion import Problem, solve
 
 
-def solve_within(problem: Problem, deadline_s: float) -> list[str] | None:
-    """The texts of the schedules `solve` finds; None after the deadline or a crash of isl."""
+def solve_within(problem: Problem, deadline_s: float) -> list[list[str]] | None:
+    """The texts of what `solve` finds; None after the deadline or a crash of isl."""
     if hasattr(os, "fork") and threading.active_count() == 1:
         return _forked(problem, deadline_s)
     return _spawned(problem, deadline_s)
@@ -34,10 +34,10 @@ def main() -> None:
 
 
 def _answer(problem: Problem) -> str:
-    return json.dumps([str(schedule) for schedule in solve(problem)])
+    return json.dumps([[str(s) for s in schedules] for schedules in solve(problem)])
 
 
-def _forked(problem: Problem, deadline_s: float) -> list[str] | None:
+def _forked(problem: Problem, deadline_s: float) -> list[list[str]] | None:
     receiver, sender = os.pipe()
     with warnings.catch_warnings():
         # Newer Pythons warn of native threads. Those of a BLAS hold no lock that isl needs.
@@ -79,7 +79,7 @@ def _read_all(receiver: int, deadline_s: float) -> bytes:
     return b""
 
 
-def _spawned(problem: Problem, deadline_s: float) -> list[str] | None:
+def _spawned(problem: Problem, deadline_s: float) -> list[list[str]] | None:
     root = Path(__file__).parents[2]
     try:
         done = subprocess.run(
@@ -95,11 +95,11 @@ def _spawned(problem: Problem, deadline_s: float) -> list[str] | None:
     return _parse(done.stdout)
 
 
-def _parse(answer: bytes) -> list[str] | None:
+def _parse(answer: bytes) -> list[list[str]] | None:
     """None for an answer cut short by a crash."""
     if not answer.endswith(b"]"):
         return None
-    schedules: list[str] = json.loads(answer)
+    schedules: list[list[str]] = json.loads(answer)
     return schedules
 
 
