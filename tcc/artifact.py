@@ -7,7 +7,7 @@ The launcher is `extern "C" cudaError_t NAME(tensors in, tensors out, [void* wor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from tcc.affine import Affine
@@ -41,17 +41,24 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch: extents over the symbolic sizes, shared memory in bytes."""
+    """One kernel launch: extents over the symbolic sizes, shared memory in bytes.
+
+    `arguments` names what the kernel takes: tensors and temporaries by pointer, sizes as `int`.
+    """
 
     kernel: str
     grid: tuple[Affine, Affine, Affine]
     block: tuple[int, int, int]
     shared_bytes: int
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Interface:
-    """How to call one emitted launcher. `sizes` are the fixed sizes, `symbolic` the open ones."""
+    """How to call one emitted launcher. `sizes` are the fixed sizes, `symbolic` the open ones.
+
+    `temporaries` has the byte offset of each temporary in the workspace.
+    """
 
     function: str
     arguments: tuple[Argument, ...]
@@ -59,6 +66,7 @@ class Interface:
     sizes: Mapping[str, int]
     symbolic: tuple[str, ...]
     workspace_bytes: Affine
+    temporaries: Mapping[str, Affine] = field(default_factory=dict)
 
     @property
     def tensors(self) -> tuple[Argument, ...]:

@@ -95,15 +95,22 @@ def _interface(context: Context, unit: Unit) -> Interface:
         arguments.append(Argument("workspace", ArgumentKind.WORKSPACE))
     symbolic = tuple(s for s in program.sizes if s not in unit.sizes)
     arguments += [Argument(s, ArgumentKind.SIZE) for s in symbolic]
-    launches = tuple(
-        Launch(_kernel_name(k), k.grid, k.block, k.shared_bytes) for k in unit.kernels
-    )
-    total = const(0)
+    launches = tuple(_launch(context, k) for k in unit.kernels)
+    offsets, total = {}, const(0)
     for name in unit.workspace:
+        offsets[name] = total
         total = total + _padded_bytes(context.tensor(name))
     return Interface(
-        spell(unit.function), tuple(arguments), launches, dict(unit.sizes), symbolic, total
+        spell(unit.function), tuple(arguments), launches, dict(unit.sizes), symbolic, total, offsets
     )
+
+
+def _launch(context: Context, kernel: ir.Kernel) -> Launch:
+    """A launch in the program's own names."""
+    names = {spelled: name for name, spelled in context.spelling.items()}
+    x, y, z = (extent.rename(names) for extent in kernel.grid)
+    arguments = tuple(names[a] for a in (*(b.name for b in kernel.buffers), *kernel.sizes))
+    return Launch(_kernel_name(kernel), (x, y, z), kernel.block, kernel.shared_bytes, arguments)
 
 
 def _tensor_argument(context: Context, name: str) -> Argument:
