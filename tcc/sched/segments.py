@@ -22,20 +22,41 @@ def fusion_segments(
 
     Two statements with a dependence have a common parallel loop for each equation between their
     left-hand indices that all dependent instances fulfil. A statement joins a run if that leaves
-    as many loops as the strategy wants; runs end at WINDOW statements.
+    as many loops as the strategy wants; runs end at WINDOW statements. If it does not, it takes
+    along those at the end of the run that have nothing to do with the rest of it.
     """
-    common = _common_loops(scop, dependences, clusters)
-    alone = {c: len(scop.by_name[c[0]].parallel) for c in clusters}
+    judge = _Judge(scop, dependences, clusters, fusion)
     segments: list[list[Cluster]] = []
     for cluster in clusters:
-        wider = [*segments[-1], cluster] if segments else [cluster]
-        wanted = min(fusion.wanted, max(alone[c] for c in wider))
-        fits = all(common.get(pair, wanted) >= wanted for pair in combinations(wider, 2))
-        if segments and fits and len(wider) <= WINDOW:
-            segments[-1] = wider
-        else:
-            segments.append([cluster])
+        last = segments[-1] if segments else []
+        if last and len(last) < WINDOW and judge.fits([*last, cluster]):
+            last.append(cluster)
+            continue
+        taken = [cluster]
+        while (
+            len(last) > 1 and judge.is_free(last[-1], last[:-1]) and judge.fits([last[-1], *taken])
+        ):
+            taken.insert(0, last.pop())
+        segments.append(taken)
     return segments
+
+
+class _Judge:
+    def __init__(
+        self, scop: Scop, dependences: Dependences, clusters: Sequence[Cluster], fusion: Fusion
+    ) -> None:
+        self._common = _common_loops(scop, dependences, clusters)
+        self._alone = {c: len(scop.by_name[c[0]].parallel) for c in clusters}
+        self._fusion = fusion
+
+    def fits(self, group: Sequence[Cluster]) -> bool:
+        """Whether every two dependent statements can share the loops that the strategy wants."""
+        wanted = min(self._fusion.wanted, max(self._alone[c] for c in group))
+        return all(self._common.get(pair, wanted) >= wanted for pair in combinations(group, 2))
+
+    def is_free(self, cluster: Cluster, others: Sequence[Cluster]) -> bool:
+        """Whether it depends on none of these earlier statements."""
+        return all((other, cluster) not in self._common for other in others)
 
 
 def _common_loops(

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tcc.affine import Affine, Var, const, var
+from tcc.affine import Affine, Var, const
 from tcc.sched import tree
 from tcc.sched.dependences import Dependences
 from tcc.sched.legality import no_distance
 from tcc.sched.tree import Band, Filter, Leaf, Member, Node
 
+Done = Mapping[str, frozenset[str] | None]
+"""By statement, the iterators that loops further out run over; None where a loop mixes them."""
+
 
 def tidy(dependences: Dependences, node: Node) -> Node:
     """Separate what isl interleaves in one loop only by shifting it.
 
-    isl orders the phases of a fused statement group by offsets in a sequential member, `j` and
-    `N + j` and `2*N + j`; a loop over all of it would run mostly idle.
+    isl orders the phases of a fused group by offsets in a sequential member, `j` and `N + j` and
+    `2*N + j`; a loop over all of it would run mostly idle.
 
     Requires: the tree keeps every dependence.
     Establishes: parallel members are in bands outside of sequential ones; the statements of a
-    sequential band run over the same range; a band of one statement is permutable and in the
-    order of the source; the parts of a sequence are in program order as far as dependences let.
+    sequential band run over the same range; a statement that shares no more loops has its own
+    ones as in the source; the parts of a sequence are in program order as far as dependences let.
     """
     names = [s.name for s in dependences.scop.statements]
-    return _Tidier(dependences).node(node, names)
+    return _Tidier(dependences).node(node, names, dict.fromkeys(names, frozenset()))
 
 
 class _Tidier:
@@ -33,16 +36,26 @@ class _Tidier:
         self._statements = dependences.scop.by_name
         self._place = {s: k for k, s in enumerate(self._statements)}
 
-    def node(self, node: Node, names: Sequence[str]) -> Node:
+    def node(self, node: Node, names: Sequence[str], done: Done) -> Node:
+        alone = done[names[0]] if len(names) == 1 else None
+        if alone is not None:
+            return tree.own_loops(self._statements[names[0]], alone)
         if isinstance(node, Leaf):
             return node
         if isinstance(node, tree.Sequence):
-            parts = [Filter(f.statements, self.node(f.child, f.statements)) for f in node.children]
+            parts = [
+                Filter(f.statements, self.node(f.child, f.statements, done)) for f in node.children
+            ]
             return tree.in_sequence(self._in_program_order(tree.flatten(parts)))
-        return self._band(node.members, node.permutable, node.child, names)
+        return self._band(node.members, node.permutable, node.child, names, done)
 
     def _band(
-        self, members: Iterable[Member], permutable: bool, child: Node, names: Sequence[str]
+        self,
+        members: Iterable[Member],
+        permutable: bool,
+        child: Node,
+        names: Sequence[str],
+        done: Done,
     ) -> Node:
         """The parallel members outside, and below them the sequential ones."""
         parallel: list[Member] = []
@@ -50,10 +63,11 @@ class _Tidier:
         for member in members:
             outer = member.coincident and (permutable or not sequential)
             (parallel if outer else sequential).append(member)
+        inside = self._after(parallel, names, done)
         below = (
-            self._sequential(sequential, permutable, child, names)
+            self._sequential(sequential, permutable, child, names, inside)
             if sequential
-            else self.node(child, names)
+            else self.node(child, names, inside)
         )
         if not parallel:
             return below
@@ -62,40 +76,45 @@ class _Tidier:
         return Band(tuple(parallel), True, below)
 
     def _sequential(
-        self, members: Sequence[Member], permutable: bool, child: Node, names: Sequence[str]
+        self,
+        members: Sequence[Member],
+        permutable: bool,
+        child: Node,
+        names: Sequence[str],
+        done: Done,
     ) -> Node:
         """One band for each group of statements that share their sequential loops."""
         parts = []
         for group in self._groups(members, names):
             loops = [found for m in members if (found := self._loop(m, group)) is not None]
             inside = _below(child, group)
-            if any(m.coincident for m in loops):
-                made = self._band(loops, permutable, inside, group)
-            elif loops:
-                made = self._loops(loops, permutable, self.node(inside, group), group)
+            if len(group) == 1 or not loops:
+                made = self.node(inside, group, done)
+            elif any(m.coincident for m in loops):
+                made = self._band(loops, permutable, inside, group, done)
             else:
-                made = self.node(inside, group)
+                deeper = self.node(inside, group, self._after(loops, group, done))
+                made = Band(tuple(loops), permutable, deeper)
             parts.append(Filter(tuple(group), made))
         return tree.in_sequence(parts)
 
-    def _loops(
-        self, members: Sequence[Member], permutable: bool, child: Node, group: Sequence[str]
-    ) -> Node:
-        """A sequential band; without dependences that have an order, all its loops are one band."""
-        if any(not d.relaxed for d in self._dependences.among(group)):
-            return Band(tuple(members), permutable, child)
-        if isinstance(child, Band) and not any(m.coincident for m in child.members):
-            members, child = (*members, *child.members), child.child
-        return Band(self._in_source_order(members, group[0]), True, child)
+    def _after(self, members: Sequence[Member], names: Sequence[str], done: Done) -> Done:
+        """What is done below these loops."""
+        inside = dict(done)
+        for member in members:
+            for name in names:
+                before, used = inside[name], self._used(name, member.partial[name])
+                inside[name] = None if before is None or used is None else before | used
+        return inside
 
-    def _in_source_order(self, members: Sequence[Member], name: str) -> tuple[Member, ...]:
-        place = {i: k for k, i in enumerate(self._statements[name].iterators)}
-        return tuple(
-            sorted(
-                members,
-                key=lambda m: min(place[v] for v in m.partial[name].variables & place.keys()),
-            )
-        )
+    def _used(self, name: str, value: Affine) -> frozenset[str] | None:
+        """The iterator that a loop runs over, in a set; None for a mixture or a multiple."""
+        moving = value - self._shift(name, value)
+        if moving.is_constant:
+            return frozenset()
+        (atom, factor), *more = moving.terms
+        simple = not more and abs(factor) == 1 and isinstance(atom, Var)
+        return moving.variables if simple else None
 
     def _loop(self, member: Member, group: Sequence[str]) -> Member | None:
         """The member for one group, without its offset; None where nothing varies in it."""
@@ -103,8 +122,6 @@ class _Tidier:
         partial = {n: member.partial[n] - shift for n in group}
         if all(v == const(0) for v in partial.values()):
             return None
-        if len(group) == 1:
-            partial = {n: _index(v) for n, v in partial.items()}
         coincident = member.coincident or no_distance(self._dependences, group, partial)
         return Member(partial, coincident)
 
@@ -160,12 +177,6 @@ class _Tidier:
             for d in self._dependences.pairs
             if d.source not in part.statements
         )
-
-
-def _index(value: Affine) -> Affine:
-    """The index of a multiple of one: alone, a statement may run it in the plain direction."""
-    (atom, _), *more = value.terms
-    return value if more or not isinstance(atom, Var) else var(atom.name)
 
 
 def _restricted(member: Member, names: Iterable[str]) -> Member:

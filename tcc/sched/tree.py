@@ -8,7 +8,7 @@ filter   := statements, node     only these statements go on below
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -78,7 +78,9 @@ def source_statements(scop: Scop) -> list[Filter]:
     clusters: dict[str, list[ScopStatement]] = {}
     for statement in scop.statements:
         clusters.setdefault(statement.source.name, []).append(statement)
-    return [Filter(tuple(s.name for s in parts), _loops(parts)) for parts in clusters.values()]
+    return [
+        Filter(tuple(s.name for s in parts), _cluster_loops(parts)) for parts in clusters.values()
+    ]
 
 
 def in_sequence(parts: Iterable[Filter]) -> Node:
@@ -110,20 +112,24 @@ def text(node: Node) -> str:
     return "\n".join(_lines(node)) + "\n"
 
 
-def _loops(parts: list[ScopStatement]) -> Node:
-    names = tuple(s.name for s in parts)
-    inner = [Filter((s.name,), _sequential(s)) for s in parts]
-    members = tuple(
-        Member(dict.fromkeys(names, var(i)), coincident=True) for i in parts[0].parallel
-    )
-    return Band(members, True, in_sequence(inner)) if members else in_sequence(inner)
+def own_loops(statement: ScopStatement, done: Container[str] = ()) -> Node:
+    """The loops of one statement, without those over `done`: left-hand indices, then reduction.
+
+    Its instances depend on each other only through their accumulation, which has no order.
+    """
+    left = [i for i in statement.iterators if i not in done]
+    outer = [Member({statement.name: var(i)}, True) for i in left if i in statement.parallel]
+    inner = [Member({statement.name: var(i)}, False) for i in left if i not in statement.parallel]
+    below = Band(tuple(inner), True, Leaf()) if inner else Leaf()
+    return Band(tuple(outer), True, below) if outer else below
 
 
-def _sequential(statement: ScopStatement) -> Node:
-    """The reduction loops; they carry the accumulation only, which may go in any order."""
-    reductions = statement.iterators[len(statement.parallel) :]
-    members = tuple(Member({statement.name: var(i)}, coincident=False) for i in reductions)
-    return Band(members, True, Leaf()) if members else Leaf()
+def _cluster_loops(parts: list[ScopStatement]) -> Node:
+    shared = parts[0].parallel
+    names = [s.name for s in parts]
+    below = in_sequence([Filter((s.name,), own_loops(s, shared)) for s in parts])
+    members = tuple(Member(dict.fromkeys(names, var(i)), True) for i in shared)
+    return Band(members, True, below) if members else below
 
 
 def _time(node: Node, statement: str) -> tuple[Affine, ...]:
