@@ -10,6 +10,7 @@ from tcc.frontend import ast, tir
 from tcc.frontend.builtins import BUILTINS
 from tcc.frontend.literals import integer_value
 from tcc.frontend.requirements import Requirement
+from tcc.frontend.resolve import not_written
 from tcc.frontend.scope import Scope, Symbol
 from tcc.frontend.suggest import suggestion
 from tcc.frontend.targets import check_rank, check_target, declared_shape
@@ -90,17 +91,13 @@ def check_targets(statement: ast.CallStatement, scope: Scope) -> bool:
 def argument(name: ast.Name, scope: Scope) -> Symbol | None:
     """The tensor that an argument names, once it is fully known."""
     text = name.text
-    if text in scope.signature.unclear:
+    if text in scope.unclear:
         return None
     symbol = scope.tensors.get(text)
     if symbol is not None:
         return symbol if symbol.type is not None and symbol.shape is not None else None
     if scope.is_tensor(text):
-        message = f"`{text}` is read before it is written"
-        notes = ("statements run in the order in which they are written",)
-        scope.report.add(
-            error("E0220", message, name.span, "no statement above writes it", notes=notes)
-        )
+        scope.report.add(not_written(text, name.span))
     elif (meaning := scope.meaning(text)) is not None:
         message = f"the arguments of a call are tensors, and `{text}` is {meaning}"
         scope.report.add(error("E0223", message, name.span, meaning))

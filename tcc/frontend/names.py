@@ -22,7 +22,8 @@ def open_scope(
     report: Report,
 ) -> Scope:
     """The scope of a def before its first statement; the signature is checked."""
-    signature = _Reader(report).read(definition)
+    reader = _Reader(report)
+    signature = reader.read(definition)
     statements = definition.statements
     return Scope(
         definition,
@@ -34,6 +35,7 @@ def open_scope(
         targets=frozenset(t.text for s in statements for t in targets(s)),
         read=frozenset(name for s in statements for name in names_read(s)),
         tensors=dict(signature.inputs),
+        unclear=reader.unclear,
     )
 
 
@@ -81,7 +83,7 @@ class _Reader:
         self._sizes: dict[str, Span] = {}
         self._inputs: dict[str, Symbol] = {}
         self._outputs: dict[str, ast.Output] = {}
-        self._unclear: set[str] = set()
+        self.unclear: set[str] = set()
 
     def read(self, definition: ast.Definition) -> Signature:
         for parameter in definition.parameters:
@@ -93,14 +95,14 @@ class _Reader:
                 self._check_dimensions(output.type)
             if self._is_new(output.name):
                 self._outputs[output.name.text] = output
-        unclear = frozenset(self._unclear)
-        return Signature(self._sizes, self._inputs, self._outputs, unclear)
+        return Signature(self._sizes, self._inputs, self._outputs)
 
     def _read_dimensions(self, type: ast.TensorType) -> None:
         for dimension in type.dimensions:
             if isinstance(dimension, ast.Number):
                 self._check_constant(dimension)
-            elif dimension.text not in self._sizes and self._is_new(dimension):
+            elif dimension.text not in self._sizes:
+                self._is_new(dimension)
                 self._sizes[dimension.text] = dimension.span
 
     def _check_dimensions(self, type: ast.TensorType) -> None:
@@ -129,12 +131,12 @@ class _Reader:
             message = f"`{text}` is a builtin function and cannot be redefined"
             help = (f"choose another name, such as `{text}_`",)
             self._report.add(error("E0203", message, name.span, "builtin", help=help))
-            self._unclear.add(text)
+            self.unclear.add(text)
             return False
         earlier = self._earlier(text)
         if earlier is None:
             return True
-        self._unclear.add(text)
+        self.unclear.add(text)
         kind, span = earlier
         self._report.add(
             error(

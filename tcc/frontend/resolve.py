@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tcc.diagnostics import Label, error
+from tcc.diagnostics import Diagnostic, Label, error
 from tcc.frontend import ast
 from tcc.frontend.builtins import BUILTINS
 from tcc.frontend.names import right_sides
@@ -67,7 +67,7 @@ class _Resolver:
         self._ranges: dict[str, ast.RangeClause] = {}
         self._bounds: dict[str, _Uses] = {}
         self._exists = _Uses()
-        self._early: set[str] = set()  # names of lets that are used too early, or are wrong
+        self._early: set[str] = set()  # reported names; their uses are not looked at
         self._ok = True
 
     def run(self) -> StatementNames:
@@ -101,8 +101,8 @@ class _Resolver:
             elif name.text == self._statement.target.text:
                 target = self._statement.target
                 self._clash("E0203", name, "the tensor that is written", target.span)
-            else:
-                self._check_free(name, "an index")
+            elif not self._check_free(name, "an index"):
+                self._early.add(name.text)
             self._left.setdefault(name.text, name.span)
 
     def _read_clause(self, clause: ast.Clause) -> None:
@@ -143,7 +143,7 @@ class _Resolver:
         return text in self._left or self._check_free(name, "an index")
 
     def _check_free(self, name: ast.Name, wanted: str) -> bool:
-        if name.text in self._scope.signature.unclear:
+        if name.text in self._scope.unclear:
             self._ok = False
             return False
         meaning = self._scope.meaning(name.text)
@@ -198,7 +198,7 @@ class _Resolver:
             found.add(text, name.span, in_subscript)
 
     def _may_be_index(self, text: str) -> bool:
-        return self._scope.meaning(text) is None and text not in self._scope.signature.unclear
+        return self._scope.meaning(text) is None and text not in self._scope.unclear
 
     def _is_later_let(self, text: str) -> bool:
         clauses = self._statement.clauses
@@ -246,19 +246,14 @@ class _Resolver:
         near = (*self._left, *self._lets, *everything.subscripted, *self._scope.readable())
         for name, span in unknown.items():
             self._ok = False
+            if self._scope.is_tensor(name):
+                self._scope.report.add(not_written(name, span))
+                continue
             notes = ("an index occurs in a subscript, or has a range in `where`",)
             help = suggestion(name, near)
             message = f"cannot find `{name}`"
-            self._scope.report.add(
-                error(
-                    "E0201",
-                    message,
-                    span,
-                    "not a size, a tensor or an index",
-                    notes=notes,
-                    help=help,
-                )
-            )
+            label = "not a size, a tensor or an index"
+            self._scope.report.add(error("E0201", message, span, label, notes=notes, help=help))
         return frozenset(unknown)
 
     def _report_idle_ranges(self, used: set[str]) -> None:
@@ -270,6 +265,13 @@ class _Resolver:
             help = ("remove the clause",)
             label = "not an index of this statement"
             self._scope.report.add(error("E0219", message, clause.index.span, label, help=help))
+
+
+def not_written(name: str, span: Span) -> Diagnostic:
+    """The error for a tensor that is read too early."""
+    message = f"`{name}` is read before it is written"
+    notes = ("statements run in the order in which they are written",)
+    return error("E0220", message, span, "no statement above writes it", notes=notes)
 
 
 def _fresh(name: str, taken: Iterable[str]) -> str:

@@ -31,15 +31,11 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Signature:
-    """The first lines of a def: sizes in order of first appearance, inputs, declared outputs.
-
-    `unclear` are the names that have two meanings, an error; their uses are not looked at.
-    """
+    """The first lines of a def: sizes in order of first appearance, inputs, declared outputs."""
 
     sizes: Mapping[str, Span]
     inputs: Mapping[str, Symbol]
     outputs: Mapping[str, ast.Output]
-    unclear: frozenset[str]
 
 
 @dataclass
@@ -49,7 +45,7 @@ class Scope:
     `targets` are all names that statements write, `read` all names that their right sides use.
     `known` sizes are put in where a form is affine only with them; `given` sizes decide what the
     program demands (none in a def that is called: its caller decides). `indices` are the index
-    variables seen so far.
+    variables seen so far, `unclear` the names with two meanings, whose uses are not looked at.
     """
 
     definition: ast.Definition
@@ -62,6 +58,7 @@ class Scope:
     read: frozenset[str]
     tensors: dict[str, Symbol] = field(default_factory=dict)
     indices: dict[str, Span] = field(default_factory=dict)
+    unclear: set[str] = field(default_factory=set)
     wrong_targets: bool = False
 
     def is_tensor(self, name: str) -> bool:
@@ -78,10 +75,10 @@ class Scope:
             return "an input tensor"
         if name in self.signature.outputs:
             return "an output tensor"
-        if name in self.targets and name not in self.indices:
-            return "a tensor"
         if name in BUILTINS or name in OPERATORS:
             return "a builtin function"
+        if name in self.tensors:
+            return "a tensor"
         return None
 
     def readable(self) -> Iterator[str]:

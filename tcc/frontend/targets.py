@@ -16,7 +16,7 @@ from tcc.frontend.suggest import closest
 def check_target(name: ast.Name, scope: Scope) -> bool:
     """Report a target that is no output and no temporary."""
     text = name.text
-    if text in scope.signature.unclear:
+    if text in scope.unclear:
         return False
     if text in scope.signature.outputs:
         return True
@@ -32,6 +32,8 @@ def check_target(name: ast.Name, scope: Scope) -> bool:
     elif (meaning := _other_meaning(text, scope)) is not None:
         message = f"`{text}` is {meaning} and cannot be written"
         scope.report.add(error("E0203", message, name.span, meaning))
+        if scope.meaning(text) is None:
+            scope.unclear.add(text)
     elif text not in scope.read:
         scope.report.add(_unused(name, scope))
     else:
@@ -118,7 +120,7 @@ def check_outputs(scope: Scope) -> None:
     if scope.wrong_targets:
         return
     for name, output in scope.signature.outputs.items():
-        if name not in scope.targets and name not in scope.signature.unclear:
+        if name not in scope.targets and name not in scope.unclear:
             message = f"output `{name}` is never assigned"
             help = (f"assign it, or remove `{name}` from the outputs",)
             scope.report.add(

@@ -15,7 +15,7 @@ from tcc.frontend.builtins import BUILTINS
 from tcc.frontend.literals import float_value, integer_value, too_large
 from tcc.frontend.operators import Operators
 from tcc.frontend.promote import Commitment, Value, round_to
-from tcc.frontend.resolve import StatementNames
+from tcc.frontend.resolve import StatementNames, not_written
 from tcc.frontend.rewrite import size_node
 from tcc.frontend.scope import OPERATORS, Scope, Symbol
 from tcc.frontend.spelling import expression_text
@@ -183,7 +183,7 @@ class Typer:
         return Value(size_node(symbol.shape[extent.dimension]), ScalarType.INT32, extent.span)
 
     def _is_silent(self, text: str) -> bool:
-        return text in self._names.unknown or text in self._scope.signature.unclear
+        return text in self._names.unknown or text in self._scope.unclear
 
     def _values(self, expressions: Sequence[ast.Expression]) -> tuple[Value, ...] | None:
         values = [self.value(e) for e in expressions]
@@ -210,11 +210,7 @@ class Typer:
     def _defined(self, name: ast.Name) -> Symbol | None:
         symbol = self._scope.tensors.get(name.text)
         if symbol is None:
-            message = f"`{name.text}` is read before it is written"
-            notes = ("statements run in the order in which they are written",)
-            self._scope.report.add(
-                error("E0220", message, name.span, "no statement above writes it", notes=notes)
-            )
+            self._scope.report.add(not_written(name.text, name.span))
         return symbol
 
     def _has_rank(self, symbol: Symbol, given: int, name: ast.Name, tree: ast.Expression) -> bool:
