@@ -80,7 +80,7 @@ def compile_command(
         session.say(_times(result.compilation))
     session.report(result.compilation.diagnostics)
     for note in result.compilation.notes:
-        session.say(f"note: {note}")
+        session.note(note)
     stage = emit or _stage_of(stop_after)
     if stage is not None:
         _print_stage(result.compilation, stage)

@@ -32,8 +32,9 @@ def explain_command(session: Session, /, file: str, **given: Any) -> None:
 
     compilation = compile_program(request(session, Program(file, **given)))
     session.report(compilation.diagnostics)
-    parts = [f"schedule\n\n{compilation.dumps['schedule']}", f"plan\n\n{compilation.dumps['plan']}"]
-    parts += [f"note: {note}" for note in compilation.notes]
+    for note in compilation.notes:
+        session.note(note)
+    parts = [f"{stage}\n\n{compilation.dumps[stage]}" for stage in ("schedule", "plan")]
     put("\n".join(part.rstrip("\n") + "\n" for part in parts))
 
 

@@ -62,6 +62,11 @@ class Session:
         else:
             self.say(text if text.startswith("error") else f"error: {text}")
 
+    def note(self, text: str) -> None:
+        """Write a remark that belongs to no place to stderr."""
+        as_json = self.message_format == "json"
+        self.say(json.dumps({"severity": "note", "message": text}) if as_json else f"note: {text}")
+
     def say(self, text: str) -> None:
         """Write to stderr; coloured where a person reads it."""
         if not text:

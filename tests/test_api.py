@@ -100,6 +100,7 @@ def test_options_in_every_form(options):
         ({"sizes": {"M": 0}}, "E0503"),
         ({"sizes": {"M": 1.5}}, "E0502"),
         ({"sizes": {"M": True}}, "E0502"),
+        ({"sizes": {"M": object()}}, "E0502"),
         ({"sizes": {"M": None}}, None),
         ({"target": "sm_1"}, "E0506"),
         ({"sizes": {"M": np.int64(3)}}, None),

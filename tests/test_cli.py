@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from tcc import cli_compile, cli_info
 from tcc.cli import main
 from tcc.cli_colour import coloured
+from tcc.cli_session import Session
 from tcc.driver import PASSES
 from tcc.errors import InternalError, RunError, ToolchainError
 
@@ -357,6 +359,28 @@ def test_our_own_fault_is_saved_and_looks_different(capfd, folder, monkeypatch, 
     assert (saved / "command.txt").read_text() == "tcc compile matmul.tc --size M=4"
     assert (saved / "matmul.tc").read_text() == MATMUL
     assert "Traceback" in (saved / "traceback.txt").read_text()
+
+
+def test_a_reproducer_finds_a_place_when_the_cache_is_out_of_reach(capfd, folder, monkeypatch):
+    (folder / "file").write_text("")
+    monkeypatch.setenv("TCC_CACHE_DIR", str(folder / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(cli_info, "_page", lambda _: 1 / 0)
+    code, _, err = run(capfd, "explain", "E0501")
+    saved = next(folder.glob("tcc-crash-*"))
+    assert (code, str(saved) in err) == (70, True)
+    assert (saved / "command.txt").read_text() == "tcc explain E0501"
+
+
+def test_notes_keep_the_form_of_json_lines(capfd):
+    session = Session(("explain",), message_format="json")
+    session.note("no schedule in time")
+    session.fail(ToolchainError("error[E0701]: none"), ())
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert lines == [
+        {"severity": "note", "message": "no schedule in time"},
+        {"severity": "error", "message": "error[E0701]: none"},
+    ]
 
 
 def test_a_closed_pipe_is_quiet():
