@@ -171,7 +171,7 @@ class _Builder:
         cap = min(plan.blocks or GRID_LIMITS[axis], GRID_LIMITS[axis])
         if tiles.is_constant and tiles.value == 1:
             return const(0)
-        self._grid[axis] = minimum(tiles, cap)
+        self._grid[axis] = tiles if cap == GRID_LIMITS[0] else minimum(tiles, cap)
         block = self._alias(f"b{axis}", f"blockIdx.{AXES[axis]}", self._grid[axis])
         fits = tiles.is_constant and tiles.value <= cap
         if fits or cap == GRID_LIMITS[0]:
@@ -197,7 +197,7 @@ class _Builder:
         for _, count in counts:
             total = total * count
         cap = min(mine[0][1].blocks or GRID_LIMITS[axis], GRID_LIMITS[axis])
-        self._grid[axis] = minimum(total, cap)
+        self._grid[axis] = total if cap == GRID_LIMITS[0] else minimum(total, cap)
         number = self._alias(f"b{axis}", f"blockIdx.{AXES[axis]}", self._grid[axis])
         fits = total.is_constant and total.value <= cap
         if not fits and cap != GRID_LIMITS[0]:

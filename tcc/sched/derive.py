@@ -143,13 +143,16 @@ def _tiled(
 
 
 def _laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
-    """Digits of a dimension: grid x for the last, y for the one before, z for the others."""
+    """Digits of a dimension: grid x for the last, y for the one before, z for the others.
+
+    Threads lie along x and y only: a block has at most 64 along z.
+    """
     place = len(dims) - 1 - dims.index(dim)
     return DimPlan(
         dim.name,
         threads * outer * inner,
         grid_axis=min(place, 2),
-        thread_axis=min(place, 2) if threads > 1 else None,
+        thread_axis=min(place, 1) if threads > 1 else None,
         threads=threads,
         outer=outer,
         inner=inner,
