@@ -20,6 +20,7 @@ from tcc.cli_colour import coloured
 from tcc.cli_session import Session
 from tcc.driver import PASSES
 from tcc.errors import InternalError, RunError, ToolchainError
+from tcc.run import nvrtc
 
 MATMUL = """\
 def matmul(float(M, K) A, float(K, N) B) -> (C) {
@@ -199,6 +200,25 @@ def test_compile_writes_every_output(capfd, folder):
     )
     assert "matmul_reference" in (folder / "m.reference.cu").read_text()
     assert "matmul" in (folder / "m.h").read_text()
+
+
+def test_ptx_and_cubin_need_no_gpu(capfd, folder):
+    pytest.importorskip("cuda.bindings.nvrtc", reason="the extra `nvrtc` is not installed")
+    words = ("--arch", "sm_80", "--ptx", "m.ptx", "--cubin", "m.cubin")
+    assert run(capfd, "compile", "matmul.tc", *words) == (0, "", "")
+    assert ".target sm_80" in (folder / "m.ptx").read_text()
+    assert (folder / "m.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def test_a_missing_library_is_exit_code_4_and_writes_nothing(capfd, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    nvrtc._library.cache_clear()
+    code, out, err = run(capfd, "compile", "matmul.tc", "-o", "m.cu", "--ptx", "m.ptx")
+    nvrtc._library.cache_clear()
+    assert (code, out) == (4, "")
+    assert "error[E0703]" in err
+    assert not (folder / "m.cu").exists()
 
 
 def test_nothing_is_written_when_one_output_is_out_of_reach(capfd, folder):
