@@ -1,0 +1,1 @@
+"""Running emitted text: devices, their compilers, the oracle, verification."""

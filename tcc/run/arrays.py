@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from tcc.artifact import Argument, ArgumentKind, Interface
 from tcc.diagnostics import Diagnostic, Report, error
 from tcc.errors import CompileError
+from tcc.frontend.suggest import suggestion
 from tcc.frontend.tir import Role
 from tcc.run.device import Array
 from tcc.run.extents import Extents
@@ -124,8 +124,7 @@ def _unknown_array(
     interface: Interface, name: str, wanted: tuple[str, ...], listing: Listing
 ) -> Diagnostic:
     outputs = [t.name for t in interface.tensors if t.role is Role.OUTPUT]
-    close = difflib.get_close_matches(name, wanted, 1)
-    hints: tuple[str, ...] = (f"did you mean `{close[0]}`?",) if close else ()
+    hints = suggestion(name, wanted)
     label = f"`{interface.function}` takes {_names(wanted)}"
     if name in outputs:
         label, hints = "this is an output; the call returns it", ("leave it out",)

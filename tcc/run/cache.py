@@ -50,7 +50,7 @@ class ObjectCache:
         found = _intact(folder, key, suffix)
         if found is not None:
             return found
-        with _writable(folder):
+        with writable(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(suffix=suffix, prefix="new-", dir=folder)
             os.close(handle)
@@ -81,7 +81,8 @@ def _digest(path: Path) -> str:
 
 
 @contextmanager
-def _writable(folder: Path) -> Iterator[None]:
+def writable(folder: Path) -> Iterator[None]:
+    """Turns an OSError of a write into a ToolchainError (E0705) that names the directory."""
     try:
         yield
     except OSError as problem:

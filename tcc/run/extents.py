@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 from tcc.affine import Affine, Var
 from tcc.artifact import Argument, Interface
 from tcc.diagnostics import Label, Report, error
+from tcc.frontend.suggest import suggestion
 from tcc.run.listing import Listing
 from tcc.source import Span
 
@@ -82,14 +82,13 @@ class Extents:
         self._report.add(error("E0609", message, span, "out of range"))
 
     def _unknown(self, name: str, known: tuple[str, ...], span: Span) -> None:
-        close = difflib.get_close_matches(name, known, 1)
         self._report.add(
             error(
                 "E0610",
                 f"`{self._interface.function}` has no size `{name}`",
                 span,
                 f"the sizes are {', '.join(f'`{k}`' for k in known) or 'none'}",
-                help=(f"did you mean `{close[0]}`?",) if close else (),
+                help=suggestion(name, known),
             )
         )
 

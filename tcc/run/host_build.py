@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
 from tcc.run.cache import ObjectCache, key_of
-from tcc.run.toolchain import Compiler, cpu_flags
+from tcc.run.toolchain import Compiler
 
 SHIM = Path(__file__).resolve().parent.parent / "templates" / "host"
 FLAGS = (
     "-std=c++17",
-    "-O3",
+    "-O2",
     "-pipe",
     "-w",
     "-nostdinc++",
@@ -49,7 +49,7 @@ def build(artifact: Artifact, compiler: Compiler, cache: ObjectCache) -> Path:
             (folder / "kernel.cu").write_text(artifact.cuda_source, encoding="utf-8")
             (folder / "glue.cpp").write_text(glue, encoding="utf-8")
             inputs = ["-I.", f"-I{SHIM}", "glue.cpp", str(runtime), "-lm"]
-            compiler.run([*_flags(), "-o", str(target), *inputs], folder)
+            compiler.run([*FLAGS, "-o", str(target), *inputs], folder)
 
     key = key_of((*_key_parts(compiler), artifact.cuda_source, glue))
     return cache.get(key, ".exe", compile_program)
@@ -96,17 +96,13 @@ def _runtime(compiler: Compiler, cache: ObjectCache) -> Path:
 
     def compile_runtime(target: Path) -> None:
         source = str(SHIM / "runtime.cpp")
-        compiler.run([*_flags(), "-c", "-o", str(target), source], target.parent)
+        compiler.run([*FLAGS, "-c", "-o", str(target), source], target.parent)
 
     return cache.get(key_of((*_key_parts(compiler), "runtime")), ".o", compile_runtime)
 
 
-def _flags() -> tuple[str, ...]:
-    return (*FLAGS, *cpu_flags())
-
-
 def _key_parts(compiler: Compiler) -> tuple[str, ...]:
-    return (compiler.identity, *compiler.command, *_flags(), _shim_text())
+    return (compiler.identity, *compiler.command, *FLAGS, _shim_text())
 
 
 @cache

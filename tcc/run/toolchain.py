@@ -20,7 +20,10 @@ X86_64_V3 = frozenset(("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm"))
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: how to call it, and a text that changes when it is replaced."""
+    """A C++ compiler: how to call it, and a text that changes when it is replaced.
+
+    `command` ends in the flags that let it use what this machine's CPU can do.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -67,7 +70,8 @@ def zig() -> Compiler | None:
     binary = Path(spec.submodule_search_locations[0]) / "zig"
     if not binary.exists():
         return None
-    return Compiler("zig c++", (str(binary), "c++"), _identity(binary))
+    level = ("-mcpu=x86_64_v3",) if is_x86_64_v3() else ()
+    return Compiler("zig c++", (str(binary), "c++", *level), _identity(binary))
 
 
 def find_nvcc() -> str | None:
@@ -76,21 +80,22 @@ def find_nvcc() -> str | None:
 
 
 @cache
-def cpu_flags() -> tuple[str, ...]:
-    """The `-march` flag that this machine's CPU allows; empty where the default level is right."""
+def is_x86_64_v3() -> bool:
+    """Whether this machine's CPU has AVX2 and fused multiply-add, and the rest of that level."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        return ()
+        return False
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        return ()
+        return False
     line = next((x for x in text.splitlines() if x.startswith("flags")), "")
-    return ("-march=x86-64-v3",) if set(line.split()) >= X86_64_V3 else ()
+    return set(line.split()) >= X86_64_V3
 
 
 def _on_path(name: str) -> Compiler | None:
     path = shutil.which(name)
-    return None if path is None else Compiler(name, (path,), _identity(Path(path)))
+    level = ("-march=x86-64-v3",) if is_x86_64_v3() else ()
+    return None if path is None else Compiler(name, (path, *level), _identity(Path(path)))
 
 
 def _identity(binary: Path) -> str:
