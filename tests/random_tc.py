@@ -109,6 +109,7 @@ class _Builder:
         self.written: dict[str, Tensor] = {}
         self.inouts: dict[str, Tensor] = {}
         self.read: set[str] = set()
+        self.last = ""
         self.indices: tuple[Index, ...] = ()
         self.reductions: tuple[Index, ...] = ()
         self.used_plainly: dict[str, bool] = {}
@@ -128,7 +129,7 @@ class _Builder:
         for tensor in inputs:
             self.tensors[tensor.name] = tensor
         lines = [self.statement() for _ in range(self.number(1, max_statements))]
-        unread = [n for n in self.written if n not in self.read]
+        unread = [n for n in self.written if n not in self.read or n == self.last]
         more = [
             n for n in self.written if n in self.read and (n in self.inouts or self.number(0, 1))
         ]
@@ -194,6 +195,7 @@ class _Builder:
         tensor = Tensor(name, value.type, dims, tuple(str(d.count) for d in dims), values)
         line = self.line(tensor, operator + ("" if inout or operator == "=" else "!"), value)
         self.written[name] = self.tensors[name] = tensor
+        self.last = name
         if inout:
             self.inouts[name] = replace(tensor, values=start)
         return line
@@ -218,6 +220,7 @@ class _Builder:
         line = self.line(tensor, operator + ("!" if fresh else ""), value)
         joined = _join(tensor.values, values)
         self.written[tensor.name] = self.tensors[tensor.name] = replace(tensor, values=joined)
+        self.last = tensor.name
         return line
 
     def open(self, left: tuple[Index, ...], reductions: tuple[Index, ...]) -> None:
@@ -226,7 +229,8 @@ class _Builder:
 
     def left_indices(self, rank: int) -> tuple[Index, ...]:
         indices: list[Index] = []
-        for name in INDEX_NAMES[:rank]:
+        for _ in range(rank):
+            name = INDEX_NAMES[len(indices)]
             index = self.size_index(name) if self.number(0, 3) else self.shifted_index(name)
             if _points(indices) * index.box.count <= MAX_POINTS // 4:
                 indices.append(index)
@@ -250,7 +254,8 @@ class _Builder:
 
     def reduction_indices(self, left: tuple[Index, ...]) -> tuple[Index, ...]:
         indices = list(left)
-        for name in INDEX_NAMES[len(left) : len(left) + self.number(1, 2)]:
+        for _ in range(self.number(1, 2)):
+            name = INDEX_NAMES[len(indices)]
             index = self.reduction_index(name, indices)
             if _points(indices) * index.box.count <= MAX_POINTS:
                 indices.append(index)
@@ -435,10 +440,6 @@ class _Builder:
 
     def call(self, inner: Term) -> Term:
         name = self.pick("abs", "fabs", "relu", "floor", "trunc", "fmax")
-        if name == "abs" and not inner.free:
-            big = max(abs(inner.values.low), abs(inner.values.high))
-            values = self.fit(inner.type, Interval(-big, big))
-            return replace(inner, text=f"abs({inner.text})", values=values)
         kind = T.FLOAT64 if inner.type is T.FLOAT64 else T.FLOAT32
         inner = self.cast(inner, kind) if inner.free or inner.type is not kind else inner
         big = max(abs(inner.values.low), abs(inner.values.high), 1)

@@ -1,0 +1,77 @@
+"""Comparison of a run with the oracle: `==` where all arithmetic is exact, else a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tcc.frontend import tir
+from tcc.run.reference import interpret
+from tcc.scalar import ScalarType
+
+EPSILON = {
+    ScalarType.FLOAT16: 2.0**-11,
+    ScalarType.BFLOAT16: 2.0**-8,
+    ScalarType.FLOAT32: 2.0**-24,
+    ScalarType.FLOAT64: 2.0**-53,
+}
+CHAIN = 16  # roundings of one element besides those of its sums
+
+
+def assert_agrees(
+    program: tir.Program,
+    arrays: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    results: Mapping[str, np.ndarray],
+) -> None:
+    """The results have the dtypes, shapes and values of the oracle's."""
+    native = interpret(program, arrays, sizes)
+    exact = interpret(program, arrays, sizes, precision="exact")
+    assert list(results) == list(native)
+    for name, want in native.items():
+        got = np.asarray(results[name])
+        assert (got.dtype, got.shape) == (want.dtype, want.shape), name
+        kind = program.tensors[name].type
+        if not kind.is_float:
+            np.testing.assert_array_equal(got, want, err_msg=name)
+            continue
+        bound = tolerance(program, sizes, kind, want, exact[name])
+        np.testing.assert_allclose(
+            got.astype(np.float64), want.astype(np.float64), rtol=0, atol=bound, err_msg=name
+        )
+
+
+def tolerance(
+    program: tir.Program,
+    sizes: Mapping[str, int],
+    kind: ScalarType,
+    native: np.ndarray,
+    exact: np.ndarray,
+) -> float:
+    """0 where rounding happened nowhere, else terms * eps * max plus what the oracle itself lost."""
+    finite = np.isfinite(exact)
+    if not finite.any():
+        return 0.0
+    lost = np.abs(native.astype(np.float64) - exact)[finite].max()
+    whole = np.equal(np.trunc(exact), exact)[finite].all()
+    if lost == 0 and whole:
+        return 0.0
+    terms = max(_terms(s, sizes) for s in program.statements)
+    scale = max(float(np.abs(exact[finite]).max()), 1e-6)
+    return (terms + CHAIN) * EPSILON[kind] * scale + 16 * float(lost)
+
+
+def _terms(statement: tir.Statement, sizes: Mapping[str, int]) -> int:
+    known: dict[str, tuple[int | None, int | None]] = {n: (v, v) for n, v in sizes.items()}
+    for name in statement.indices + statement.reductions:
+        index = statement.ranges[name]
+        low, high = index.low.bounds(known)[0], index.high.bounds(known)[1]
+        assert low is not None
+        assert high is not None
+        known[name] = (low, max(low, high - 1))
+    counts = [1]
+    for name in statement.reductions:
+        low, high = known[name]
+        counts.append(max((high or 0) - (low or 0) + 1, 1))
+    return int(np.prod(counts))
