@@ -37,7 +37,7 @@ class Cursor:
         return self._tokens[max(self.position - 1, 0)]
 
     def peek(self, ahead: int) -> Token:
-        """The token `ahead` places after the next one, END beyond the end."""
+        """The token so many places after the next one (or before it), END beyond the end."""
         return self._tokens[min(self.position + ahead, len(self._tokens) - 1)]
 
     @property
@@ -65,11 +65,13 @@ class Cursor:
         return self.accept(text) or self.fail(expected or f"`{text}`", *secondary)
 
     def name(self, expected: str) -> Name:
-        """Read an identifier; a reserved word is reported and taken for one; else fail."""
+        """Read an identifier, or fail; a reserved word is reported, and taken for one."""
         if self.token.kind is not TokenKind.NAME:
             found = self.unexpected(expected)
             if found is None or found.code != "E0110":
                 self.panic()
+            if self.peek(1).kind is TokenKind.NAME:
+                self.advance()
         token = self.advance()
         return Name(token.text, token.span)
 

@@ -100,7 +100,10 @@ def _header(cursor: Cursor) -> tuple[Name, tuple[Parameter, ...], tuple[Output, 
     """From the name to the outputs."""
     name = cursor.name(DEF_NAME)
     cursor.expect("(")
+    errors = len(cursor.errors)
     inputs = () if cursor.accept(")") else _list(cursor, _parameter, AFTER_INPUT)
+    if len(cursor.errors) > errors and not cursor.at("->"):
+        cursor.panic()
     cursor.expect("->")
     cursor.expect("(", expected=OUTPUTS)
     return name, inputs, _list(cursor, _output, AFTER_OUTPUT)
@@ -181,8 +184,28 @@ def _untyped(cursor: Cursor) -> Parameter:
             f"write `float {word.text}` for a scalar, `float(N) {word.text}` for a vector",
         )
         message = f"input `{word.text}` has no type"
-    cursor.errors.append(error("E0111", message, word.span, "expected a type", help=help_lines))
+    if followed or not _repeats(cursor):
+        cursor.errors.append(error("E0111", message, word.span, "expected a type", help=help_lines))
     if followed and not guess:
-        raise Panic
+        cursor.panic()
     dummy = TensorType(ScalarType.FLOAT32, (), word.span)
     return Parameter(_type(cursor) if followed else dummy, cursor.name(INPUT_NAME))
+
+
+def _repeats(cursor: Cursor) -> bool:
+    """Whether an untyped input continues a list that was reported at its first name.
+
+    Such a list may be dimensions that have lost their parenthesis: inputs, in contrast, end where
+    `->` or a typed input follows.
+    """
+    reported = cursor.errors[-1].primary.span if cursor.errors else None
+    back = -2
+    while cursor.peek(back).kind is TokenKind.NAME and cursor.peek(back).span != reported:
+        back -= 2
+    if cursor.peek(back).span != reported:
+        return False
+    ahead = 0
+    while cursor.peek(ahead).kind is TokenKind.NAME and cursor.peek(ahead + 1).text == ",":
+        ahead += 2
+    ends = cursor.peek(ahead).kind is TokenKind.TYPE or cursor.peek(ahead + 2).text == "->"
+    return not ends

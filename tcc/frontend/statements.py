@@ -68,7 +68,7 @@ def starts_statement(cursor: Cursor) -> bool:
         at += 2
     operator = cursor.peek(at)
     wrong = WRONG_ASSIGNMENT.match(cursor.source.text, operator.span.start)
-    return operator.text in ASSIGNMENTS or wrong is not None
+    return operator.text in ASSIGNMENTS or (wrong is not None and wrong.group()[0] not in "<>=")
 
 
 def _after_parenthesis(cursor: Cursor, at: int) -> int:
@@ -103,7 +103,10 @@ def _statement(cursor: Cursor) -> Statement:
     target = cursor.name(STATEMENT)
     if cursor.at(","):
         return _call(cursor, start, target)
+    errors = len(cursor.errors)
     indices = _indices(cursor)
+    if len(cursor.errors) > errors and cursor.token.text not in ASSIGNMENTS:
+        cursor.panic()
     operator = _assignment(cursor, start, before)
     value = expression(cursor)
     equivalent = _equivalent(cursor)

@@ -421,6 +421,31 @@ def test_a_foreign_block_is_one_error():
     assert errors(text) == [("E0103", 2, 10), ("E0103", 5, 22)]
 
 
+def test_a_lost_parenthesis_is_one_error():
+    assert errors("def f(float(A, B, C, D) X, floatN, M, K) Y) -> (Z) { }") == [("E0111", 1, 28)]
+    assert errors("def f(A, B, float C, D) -> (Z) { }") == [
+        ("E0111", 1, 7),
+        ("E0111", 1, 10),
+        ("E0111", 1, 22),
+    ]
+    assert errors(HEADER + "  B(i) = A A(i + 1) / 2\n}") == [("E0106", 2, 14)]
+
+
+def test_a_reserved_word_does_not_hide_the_next_error():
+    text = "def in(float(N) max, float where) -> (exists, B) { B = + }"
+    assert errors(text) == [
+        ("E0110", 1, 5),
+        ("E0110", 1, 17),
+        ("E0110", 1, 28),
+        ("E0110", 1, 39),
+        ("E0103", 1, 56),
+    ]
+    assert errors("def def f(float(N) in A) -> (B) { B = 1 }") == [
+        ("E0110", 1, 5),
+        ("E0110", 1, 20),
+    ]
+
+
 def test_definitions_without_errors_are_kept():
     report = Report()
     text = "def f() -> (B) { B = @ }\ndef g() -> (B) { B = 1 }\ndef h() -> (B) { B(0) = 1 }\ndef k("
