@@ -119,7 +119,8 @@ def _choose(module: ast.Module, entry: str | None, report: Report) -> ast.Defini
         report.add(error("E0612", message, _place(module), help=help))
         return None
     called = {name for d in module.definitions for name in _called(d)}
-    roots = [d for d in module.definitions if d.name.text not in called]
+    first = {d.name.text: d for d in reversed(module.definitions)}  # a def may be there twice
+    roots = [d for name, d in first.items() if name not in called]
     if len(module.definitions) == 1 or len(roots) == 1:
         return roots[0] if roots else module.definitions[0]
     if not names:
