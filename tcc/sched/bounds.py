@@ -67,6 +67,7 @@ class _Checker:
         self._given = allowed(scop, sizes)
         self._tensor = scop.program.tensors[access.tensor]
         self._bounds = scop.tensor_bounds(access.tensor)
+        self._text = access.span.text if "\n" not in access.span.text else access.tensor
 
     def check(self, report: Report) -> Iterator[tir.Precondition]:
         """Report what is wrong for certain, yield what hangs on open sizes."""
@@ -79,10 +80,8 @@ class _Checker:
                 self._report(escape, report)
                 continue
             for condition in conditions:
-                reason = f"`{escape.subscript}` is an index of dimension {escape.dim} of "
-                yield tir.Precondition(
-                    condition, f"{reason}`{self._access.tensor}`", self._access.span
-                )
+                reason = f"`{self._text}` stays inside `{self._access.tensor}`"
+                yield tir.Precondition(condition, reason, self._access.span)
 
     def _escapes(self) -> Iterator[_Escape]:
         space = self._statement.space
@@ -113,35 +112,24 @@ class _Checker:
         return possible.is_subset(parameters.set([f"{parameters.text(form)} >= 0"]))
 
     def _report(self, escape: _Escape, report: Report) -> None:
-        name, writes = self._access.tensor, self._access is self._statement.write
+        name, span = self._access.tensor, self._access.span
         side = "beyond the end" if escape.beyond else "before the start"
-        verb = "written" if writes else "read"
-        message = f"`{name}` is {verb} {side} of dimension {escape.dim}"
-        label, notes = self._explain(escape)
-        secondary: tuple[Label, ...] = ()
-        helps = self._guard(escape)
-        if writes:
-            secondary = (Label(self._tensor.span, "the first statement gives the shape"),)
-            helps = ()
-        report.add(
-            error(
-                "E0352" if writes else "E0350",
-                message,
-                self._access.span,
-                label,
-                secondary=secondary,
-                notes=notes,
-                help=helps,
-            )
-        )
-
-    def _explain(self, escape: _Escape) -> tuple[str, tuple[str, ...]]:
-        found = smallest(self._scop, self._sizes, escape.instances)
         low, high = self._bounds[escape.dim]
-        limit = f"runs past {high - 1}" if escape.beyond else f"runs below {low}"
-        label = f"`{escape.subscript}` {limit}"
+        label = f"subscript `{escape.subscript}` must stay in {low}:{high}"
+        notes = self._notes(escape)
+        if self._access is self._statement.write:
+            message = f"`{name}` is written {side.replace('the', 'its')}"
+            shape = (Label(self._tensor.span, "its shape comes from here"),)
+            report.add(error("E0352", message, span, label, secondary=shape, notes=notes))
+            return
+        message = f"`{self._text}` reads {side} of `{name}`"
+        report.add(error("E0307", message, span, label, notes=notes, help=self._guard(escape)))
+
+    def _notes(self, escape: _Escape) -> tuple[str, ...]:
+        found = smallest(self._scop, self._sizes, escape.instances)
         if found is None:
-            return label, ()
+            return ()
+        low, high = self._bounds[escape.dim]
         names = self._statement.iterators
         values = {**found.sizes, **dict(zip(names, found.point, strict=True))}
         at = found.at(relevant_sizes(self._statement, escape.subscript, low, high))
@@ -150,8 +138,7 @@ class _Checker:
         who = iteration(self._statement, found.point)
         extent = f"dimension {escape.dim} of `{self._access.tensor}` has extent {last - first + 1}"
         where = f", its indices are {first} to {last}" if first else ""
-        note = f"smallest case{at}: {who} needs index {index}; {extent}{where}"
-        return label, (note,)
+        return (f"smallest case{at}: {who} needs index {index}; {extent}{where}",)
 
     def _guard(self, escape: _Escape) -> tuple[str, ...]:
         """A condition around the read that keeps it inside."""

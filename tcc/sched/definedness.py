@@ -32,13 +32,15 @@ def check_definedness(scop: Scop, sizes: Mapping[str, int], report: Report) -> N
     """
     given = allowed(scop, sizes)
     written: dict[str, isl.Set] = {}  # { A[a] } by tensor
+    complete: set[str] = set()
     for source in scop.program.statements:
         parts = [s for s in scop.statements if s.source is source]
         for statement in parts:
             for access in statement.reads:
                 if source.initialise and access.accumulates:
                     continue
-                if scop.program.tensors[access.tensor].role not in _OURS:
+                role = scop.program.tensors[access.tensor].role
+                if role not in _OURS or access.tensor in complete:
                     continue
                 unwritten = _unwritten(scop, access, written.get(access.tensor))
                 if unwritten.intersect_params(given).is_empty():
@@ -48,6 +50,8 @@ def check_definedness(scop: Scop, sizes: Mapping[str, int], report: Report) -> N
         image = parts[0].write.relation.range()
         before = written.get(source.target)
         written[source.target] = image if before is None else before.union(image)
+        if scop.tensor_box(source.target).intersect_params(given).is_subset(image):
+            complete.add(source.target)
 
 
 def _unwritten(scop: Scop, access: Access, written: isl.Set | None) -> isl.Map:
@@ -85,7 +89,7 @@ def _report(
     note = _note(scop, statement, access, unwritten, sizes)
     message = f"`{name}` is read before it is written"
     report.add(
-        error("E0351", message, access.span, label, secondary=secondary, notes=note, help=helps)
+        error("E0220", message, access.span, label, secondary=secondary, notes=note, help=helps)
     )
 
 

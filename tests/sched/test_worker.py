@@ -1,0 +1,106 @@
+"""Scheduling in another process: answers, deadlines, crashes."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import islpy as isl
+import pytest
+
+from tcc.sched import islx, worker
+from tcc.sched.fusion import Fusion, Problem, solve
+from tcc.sched.schedule import _problem
+from tests.sched.programs import SOFTMAX, model, multi_layer
+
+
+def problem(text: str) -> Problem:
+    scop, found = model(text)
+    return _problem(scop, found, Fusion.MAX, simple=False)
+
+
+def hopeless() -> Problem:
+    """A program with fixed sizes: isl would work on it for minutes."""
+    made = problem(multi_layer(4))
+    sizes = {"B": 128, "N0": 512, "N1": 1024, "N2": 1024, "N3": 512, "N4": 128}
+    fixed = islx.Parameters(tuple(sizes)).fixed(sizes)
+    old = made.constraints
+    return replace(
+        made,
+        constraints=islx.Constraints(
+            old.domain.intersect_params(fixed),
+            old.validity.intersect_params(fixed),
+            old.proximity.intersect_params(fixed),
+            old.coincidence.intersect_params(fixed),
+            fixed,
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def softmax() -> Problem:
+    return problem(SOFTMAX)
+
+
+def test_all_ways_give_the_same_answer(softmax: Problem) -> None:
+    here = [str(s) for s in solve(softmax)]
+    assert worker._forked(softmax, 20) == here
+    assert worker._spawned(softmax, 20) == here
+
+
+def test_problems_travel_as_json(softmax: Problem) -> None:
+    text = json.dumps(softmax.to_data())
+    again = Problem.from_data(json.loads(text))
+    assert json.dumps(again.to_data()) == text
+    assert again.constraints.validity.is_equal(softmax.constraints.validity)
+    assert (again.clusters, again.parallel) == (softmax.clusters, softmax.parallel)
+    assert again.options == softmax.options
+
+
+@pytest.mark.parametrize("way", [worker._forked, worker._spawned])
+def test_a_deadline_is_kept(way: Callable[[Problem, float], list[str] | None]) -> None:
+    start = time.monotonic()
+    assert way(hopeless(), 0.7) is None
+    assert time.monotonic() - start < 3
+
+
+def test_a_crash_is_no_answer(softmax: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(_: Problem) -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr(worker, "_answer", crash)
+    assert worker._forked(softmax, 20) is None
+
+
+def test_an_error_of_isl_is_no_answer(softmax: Problem) -> None:
+    wrong_context = isl.Set("{ [i] : i > 0 }")
+    constraints = softmax.constraints
+    broken = replace(
+        softmax,
+        constraints=islx.Constraints(
+            constraints.domain,
+            constraints.validity,
+            constraints.proximity,
+            constraints.coincidence,
+            wrong_context,
+        ),
+    )
+    assert worker._forked(broken, 20) is None
+    assert worker._spawned(broken, 20) is None
+
+
+def test_other_threads_rule_out_a_fork(softmax: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = []
+    monkeypatch.setattr(worker, "_forked", lambda *_: ways.append("fork"))
+    monkeypatch.setattr(worker, "_spawned", lambda *_: ways.append("spawn"))
+    worker.solve_within(softmax, 1)
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    worker.solve_within(softmax, 1)
+    done.set()
+    other.join()
+    assert ways == ["fork", "spawn"]
