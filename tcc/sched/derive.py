@@ -7,33 +7,29 @@ threads so that neighbours touch neighbouring elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, prod
+from itertools import product
+from math import prod
 
 from tcc.frontend import tir
-from tcc.sched.model import Prediction, extent_of, predict
+from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest, Nest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, Staging
-from tcc.sched.reuse import Chain, Operand, chains
+from tcc.sched.reuse import Chain, chains
 from tcc.target import Target
 
-MICRO_TILES = (
-    ((2, 4), (4, 4)),
-    ((2, 4), (2, 4)),
-    ((1, 4), (2, 4)),
-    ((2, 4), (1, 4)),
-    ((1, 4), (1, 4)),
-    ((1, 2), (1, 4)),
-    ((1, 2), (1, 2)),
-    ((1, 1), (1, 4)),
-    ((1, 1), (1, 1)),
-)
-"""(outer, inner) register digits of the row and the column dimension."""
+DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
+"""(outer, inner) register digits of the row and of the column dimension."""
 
+MOST_POINTS = 128
 UNROLLED_LIMIT = 1280
 K_POINTS = (8, 16)
+THREADS = (4, 8, 16, 32)
+EXTRA = (1, 2, 4)
+BLOCK_SIZES = (48, 256)
 POINTWISE_THREADS = 256
+MOST_REGISTERS = 240
 
 
 @dataclass(frozen=True)
@@ -56,12 +52,14 @@ def candidates(
     found = chains(kernel, program)
     if not found or not kernel.parallel:
         return ()
-    result: dict[KernelPlan, Candidate] = {}
-    for plan in _plans(kernel, found):
-        prediction = predict(kernel, found, plan, program.tensors, target)
-        if prediction.registers <= 240 and prediction.shared_bytes <= target.max_shared_bytes:
-            result.setdefault(plan, Candidate(plan, prediction))
-    return tuple(result.values())
+    model = Model(kernel, found, program.tensors, target)
+    result: list[Candidate] = []
+    for plan in _Space(kernel, found).plans():
+        prediction = model.predict(plan)
+        fits = prediction.shared_bytes <= target.max_shared_bytes
+        if fits and prediction.registers <= MOST_REGISTERS:
+            result.append(Candidate(plan, prediction))
+    return tuple(result)
 
 
 def _kernel(kernel: KernelNest, program: tir.Program, target: Target) -> KernelPlan:
@@ -78,71 +76,53 @@ def pointwise(kernel: KernelNest) -> KernelPlan:
     left = POINTWISE_THREADS
     for dim in reversed(dims):
         threads = min(left, _power_above(extent_of(dim.extent)))
-        plans[dim.name] = _laid(dims, dim, threads, 1, 1)
+        plans[dim.name] = laid(dims, dim, threads, 1, 1)
         left //= threads
     return KernelPlan(kernel.name, tuple(plans[d.name] for d in dims))
 
 
-def _plans(kernel: KernelNest, found: tuple[Chain, ...]) -> Iterator[KernelPlan]:
-    dims = kernel.parallel
-    for row, column in _pairs(dims, found):
-        for row_digits, column_digits in MICRO_TILES:
-            for rows, columns in _thread_shapes():
-                for wanted in K_POINTS:
-                    plan = _tiled(
-                        kernel, found, row, column, row_digits, column_digits, rows, columns, wanted
-                    )
-                    if plan is not None:
-                        yield plan
+class _Space:
+    """The structured set of plans of one kernel."""
 
+    def __init__(self, kernel: KernelNest, found: tuple[Chain, ...]) -> None:
+        self._kernel = kernel
+        self._dims = kernel.parallel
+        self._chains = found
+        self._extents = {d.name: extent_of(d.extent) for d in kernel.parallel}
+        self._loops: dict[tuple[int, int], tuple[LoopPlan, ...]] = {}
+        self._stages: dict[frozenset[str], tuple[tuple[str, Staging], ...]] = {}
 
-def _pairs(dims: tuple[Dim, ...], found: tuple[Chain, ...]) -> list[tuple[Dim | None, Dim]]:
-    """Row and column dimension of the micro-tile: the column is contiguous in the output."""
-    columns = [dims[-1]]
-    pairs: list[tuple[Dim | None, Dim]] = [
-        (row, column) for column in columns for row in dims if row is not column
-    ]
-    return pairs or [(None, dims[-1])]
+    def plans(self) -> Iterator[KernelPlan]:
+        """Micro-tiles, thread shapes and k-tiles that make sense for the extents."""
+        column = self._dims[-1]
+        rows = _rows(self._dims, column, self._chains)
+        for row, column_digits, row_digits in product(rows, DIGITS, DIGITS):
+            points = prod(row_digits) * prod(column_digits)
+            if points > MOST_POINTS or (row is None and prod(row_digits) > 1):
+                continue
+            columns = self._thread_counts(column, prod(column_digits))
+            heights = self._thread_counts(row, prod(row_digits)) if row else (1,)
+            others = [d for d in self._dims if d is not row and d is not column]
+            for across, down, extra in product(columns, heights, EXTRA if others else (1,)):
+                if not BLOCK_SIZES[0] <= across * down * extra <= BLOCK_SIZES[1]:
+                    continue
+                digits = {column.name: (across, *column_digits)}
+                if row is not None:
+                    digits[row.name] = (down, *row_digits)
+                if extra > 1:
+                    if self._extents[others[-1].name] < extra:
+                        continue
+                    digits[others[-1].name] = (extra, 1, 1)
+                yield from self._tiled(digits, points)
 
+    def _tiled(self, digits: Mapping[str, tuple[int, int, int]], points: int) -> list[KernelPlan]:
+        dims = tuple(laid(self._dims, d, *digits.get(d.name, (1, 1, 1))) for d in self._dims)
+        threaded = frozenset(n for n, (threads, _, _) in digits.items() if threads > 1)
+        loops = dict.fromkeys(self._loop_plans(points, k) for k in K_POINTS)
+        staging = self._staging(threaded)
+        return [KernelPlan(self._kernel.name, dims, chosen, staging, 2) for chosen in loops]
 
-def _thread_shapes() -> list[tuple[int, int]]:
-    return [(8, 16), (16, 8), (16, 16), (8, 8), (8, 32), (32, 8), (4, 32), (4, 16), (2, 32), (1, 64), (1, 128)]
-
-
-def _tiled(
-    kernel: KernelNest,
-    found: tuple[Chain, ...],
-    row: Dim | None,
-    column: Dim,
-    row_digits: tuple[int, int],
-    column_digits: tuple[int, int],
-    rows: int,
-    columns: int,
-    wanted: int,
-) -> KernelPlan | None:
-    dims = kernel.parallel
-    plans: dict[str, DimPlan] = {}
-    for dim in dims:
-        if dim is row:
-            digits, threads = row_digits, rows
-        elif dim is column:
-            digits, threads = column_digits, columns
-        else:
-            digits, threads = (1, 1), 1
-        if threads * prod(digits) > 2 * _power_above(extent_of(dim.extent)) and threads > 1:
-            return None
-        plans[dim.name] = _laid(dims, dim, threads, *digits)
-    if row is None and (rows > 1 or prod(row_digits) > 1):
-        return None
-    loops = tuple(
-        p for c in found for p in _loop_plans(c, prod(row_digits) * prod(column_digits), wanted)
-    )
-    plan = KernelPlan(kernel.name, tuple(plans[d.name] for d in dims), loops)
-    staging = {o.tensor: _staging(o, plan) for c in found for o in c.operands}
-    return KernelPlan(plan.kernel, plan.dims, loops, tuple(sorted(staging.items())), 2)
-
-
-def _laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
+    def laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
     """Digits of a dimension: grid x for the last, y for the one before, z for the others.
 
     Threads lie along x and y only: a block has at most 64 along z.
@@ -159,7 +139,7 @@ def _laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int)
     )
 
 
-def _loop_plans(chain: Chain, points: int, wanted: int) -> list[LoopPlan]:
+def _loop_plans(chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:
     """Tiles of reduction loops: inner loops whole while the unrolled body stays small."""
     budget = max(1, UNROLLED_LIMIT // points)
     wanted = min(budget, wanted)
@@ -168,8 +148,9 @@ def _loop_plans(chain: Chain, points: int, wanted: int) -> list[LoopPlan]:
         extent = extent_of(dim.extent) if dim.extent.is_constant else None
         tile = _divisor(extent, wanted, budget) if extent is not None else wanted
         plans.append(LoopPlan(dim.name, tile))
-        wanted, budget = max(1, wanted // tile), max(1, budget // tile)
-    return list(reversed(plans))
+        wanted, budget = max(1, -(-wanted // tile)), max(1, budget // tile)
+        wanted = min(wanted, budget)
+    return tuple(reversed(plans))
 
 
 def _divisor(extent: int, wanted: int, budget: int) -> int:
@@ -180,11 +161,5 @@ def _divisor(extent: int, wanted: int, budget: int) -> int:
     return best if 2 * best >= min(wanted, extent) else min(wanted, extent)
 
 
-def _staging(operand: Operand, plan: KernelPlan) -> Staging:
-    """Shared where several threads of a block read the same element."""
-    shared = any(d.threads > 1 and not operand.uses(d.dim) for d in plan.dims)
-    return Staging.SHARED if shared and operand.forms else Staging.REGISTER
-
-
 def _power_above(extent: int) -> int:
-    return 1 << max(0, ceil(extent) - 1).bit_length()
+    return 1 << max(0, extent - 1).bit_length()

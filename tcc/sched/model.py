@@ -20,8 +20,8 @@ from math import ceil, prod
 from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.sched.nest import KernelNest
-from tcc.sched.plan import DimPlan, KernelPlan, Staging
-from tcc.sched.reuse import Chain, Operand, box
+from tcc.sched.plan import KernelPlan, Staging
+from tcc.sched.reuse import Chain
 from tcc.target import Target
 
 WARP = 32
@@ -31,6 +31,7 @@ L2_BYTES_PER_CYCLE = 48
 TYPICAL_SIZE = 1024
 OVERHEAD_REGISTERS = 32
 LOOP_OVERHEAD = 24
+COPY_INSTRUCTIONS = 3.0
 
 
 @dataclass(frozen=True)
@@ -44,174 +45,180 @@ class Prediction:
     blocks: int
 
 
-def predict(
-    nest: KernelNest,
-    chains: tuple[Chain, ...],
-    plan: KernelPlan,
-    tensors: Mapping[str, tir.Tensor],
-    target: Target,
-) -> Prediction:
-    """Predict one kernel. Open sizes count as TYPICAL_SIZE."""
-    return _Model(nest, chains, plan, tensors, target).predict()
-
-
 def extent_of(expression: Affine) -> int:
     """The extent, with every open size taken as TYPICAL_SIZE; at least 1."""
     sizes = dict.fromkeys(expression.variables, TYPICAL_SIZE)
     return max(1, expression.evaluate(sizes))
 
 
-class _Model:
+@dataclass(frozen=True)
+class _Reads:
+    """One operand in numbers: for each tensor dimension the coefficients of the loops."""
+
+    tensor: str
+    element_bytes: int
+    rows: tuple[Mapping[str, int], ...]
+    used: frozenset[str]
+    aligned: bool
+
+
+class Model:
+    """Predicts plans of one kernel. Open sizes count as TYPICAL_SIZE."""
+
     def __init__(
         self,
         nest: KernelNest,
         chains: tuple[Chain, ...],
-        plan: KernelPlan,
         tensors: Mapping[str, tir.Tensor],
         target: Target,
     ) -> None:
-        self._chains = chains
-        self._plan = plan
-        self._tensors = tensors
         self._target = target
-        self._dims = {d.dim: d for d in plan.dims}
         self._extents = {d.name: extent_of(d.extent) for d in nest.parallel}
-        self._loops = {p.dim: p.tile for p in plan.loops}
-        self._threads = prod(plan.block)
-        self._points = prod(d.outer * d.inner for d in plan.dims)
+        loops = [d for c in chains for d in c.loops]
+        self._loop_extents = {d.name: extent_of(d.extent) for d in loops}
+        names = (*self._extents, *self._loop_extents)
+        self._chains = [
+            (
+                tuple(d.name for d in chain.loops),
+                len(chain.updates),
+                tuple(_reads(o.forms, tensors[o.tensor], names) for o in chain.operands),
+            )
+            for chain in chains
+        ]
 
-    def predict(self) -> Prediction:
-        blocks = prod(ceil(self._extents[d.dim] / d.tile) for d in self._plan.dims)
-        registers, shared = self.registers(), self.shared_bytes()
-        resident = self._resident(registers, shared)
+    def predict(self, plan: KernelPlan) -> Prediction:
+        """Predict one plan."""
+        return _Evaluation(self._target, self._extents, self._loop_extents, plan).predict(
+            self._chains
+        )
+
+
+def _reads(forms: tuple[Affine, ...], tensor: tir.Tensor, names: tuple[str, ...]) -> _Reads:
+    rows = tuple({n: f.coefficient(n) for n in names if f.coefficient(n)} for f in forms)
+    used = frozenset(n for row in rows for n in row)
+    last = tensor.shape[-1] if tensor.shape else None
+    aligned = last is not None and (not last.is_constant or last.value % 4 == 0)
+    return _Reads(tensor.name, tensor.type.bytes, rows, used, aligned)
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        target: Target,
+        extents: Mapping[str, int],
+        loop_extents: Mapping[str, int],
+        plan: KernelPlan,
+    ) -> None:
+        self._target = target
+        self._extents = extents
+        self._loop_extents = loop_extents
+        self._plan = plan
+        self._tiles = {d.dim: d.tile for d in plan.dims}
+        self._k_tiles = {p.dim: p.tile for p in plan.loops}
+        self._digits = {d.dim: d.outer * d.inner for d in plan.dims}
+        self._staging = dict(plan.staging)
+        self._threads = prod(plan.block)
+        self._points = prod(self._digits.values())
+        self._warps = ceil(self._threads / WARP)
+        self._lanes = self._lanes_of_warp()
+
+    def predict(self, chains: list[tuple[tuple[str, ...], int, tuple[_Reads, ...]]]) -> Prediction:
+        """Sum over the chains of the kernel."""
+        registers, shared = OVERHEAD_REGISTERS, 0
         issue = wavefronts = traffic = 0.0
-        for chain in self._chains:
-            i, w, b = self._chain(chain)
-            issue, wavefronts, traffic = issue + i, wavefronts + w, traffic + b
+        for loops, updates, operands in chains:
+            points = prod(self._k_tiles.get(n, 1) for n in loops)
+            tiles = prod(ceil(self._loop_extents[n] / self._k_tiles.get(n, 1)) for n in loops)
+            per_point = float(self._points * updates)
+            per_tile, registers = float(LOOP_OVERHEAD), registers + self._points * updates
+            for operand in operands:
+                fragment = prod(n for d, n in self._digits.items() if d in operand.used)
+                box = self._box(operand, loops)
+                registers += fragment
+                width = self._width(operand)
+                loads = ceil(fragment / width)
+                per_point += loads
+                wavefronts += loads * self._wavefronts(operand, width) * points * tiles
+                traffic += box * operand.element_bytes * tiles
+                if self._is_shared(operand):
+                    rounds = ceil(box / (4 if operand.aligned else 1) / self._threads)
+                    per_tile += COPY_INSTRUCTIONS * rounds + 2
+                    registers += ceil(box / self._threads)
+                    shared += box * operand.element_bytes * (2 if self._plan.pipeline > 1 else 1)
+            issue += (per_point * points + per_tile) * tiles
         issue += 6.0 * self._points
-        warps = ceil(self._threads / WARP)
+        return self._total(issue, wavefronts, traffic, registers, shared)
+
+    def _total(
+        self, issue: float, wavefronts: float, traffic: float, registers: int, shared: int
+    ) -> Prediction:
+        blocks = prod(ceil(self._extents[d] / t) for d, t in self._tiles.items())
+        resident = self._resident(registers, shared)
         per_block = max(
-            issue / SCHEDULERS * warps, wavefronts * warps, traffic / L2_BYTES_PER_CYCLE
+            issue / SCHEDULERS * self._warps,
+            wavefronts * self._warps,
+            traffic / L2_BYTES_PER_CYCLE,
         )
         waves = ceil(blocks / self._target.sms)
-        warps_there = min(resident, waves) * warps
-        hidden = min(1.0, warps_there * self._points / IN_FLIGHT)
-        return Prediction(per_block * waves / hidden, registers, shared, resident * warps, blocks)
-
-    def registers(self) -> int:
-        """Registers of a thread: accumulators, fragments, tiles in flight."""
-        count = OVERHEAD_REGISTERS
-        for chain in self._chains:
-            count += self._points * len(chain.updates)
-            count += sum(self._fragment(o) for o in chain.operands)
-            if self._plan.pipeline > 1:
-                boxes = self._boxes(chain)
-                count += sum(
-                    ceil(e / self._threads) for o, e in boxes.items() if self._is_shared(o)
-                )
-        return count
-
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        stages = 2 if self._plan.pipeline > 1 else 1
-        return sum(
-            stages * elements * self._tensors[o.tensor].type.bytes
-            for chain in self._chains
-            for o, elements in self._boxes(chain).items()
-            if self._is_shared(o)
+        there = min(resident, waves) * self._warps
+        hidden = min(1.0, there * self._points / IN_FLIGHT)
+        return Prediction(
+            per_block * waves / hidden, registers, shared, resident * self._warps, blocks
         )
 
-    def _chain(self, chain: Chain) -> tuple[float, float, float]:
-        """Warp instructions a warp, wavefronts a warp, bytes a block."""
-        points = prod(self._tile(d.name) for d in chain.loops)
-        tiles = prod(ceil(extent_of(d.extent) / self._tile(d.name)) for d in chain.loops)
-        issue = float(self._points * len(chain.updates))
-        wavefronts = 0.0
-        traffic = 0.0
-        for operand in chain.operands:
-            loads = ceil(self._fragment(operand) / self._fragment_width(operand))
-            issue += loads
-            wavefronts += loads * self._wavefronts(operand)
-        copies = 0.0
-        for operand, elements in self._boxes(chain).items():
-            traffic += elements * self._tensors[operand.tensor].type.bytes
-            if self._is_shared(operand):
-                copies += 2.0 * ceil(elements / 4 / self._threads) + 2
-        per_tile = issue * points + copies + LOOP_OVERHEAD
-        return per_tile * tiles, wavefronts * points * tiles, traffic * tiles
+    def _is_shared(self, operand: _Reads) -> bool:
+        return self._staging.get(operand.tensor) is Staging.SHARED
 
-    def _tile(self, loop: str) -> int:
-        return self._loops.get(loop, 1)
+    def _box(self, operand: _Reads, loops: tuple[str, ...]) -> int:
+        """Elements of an operand that a block uses in one k-tile."""
+        spans = self._tiles | {n: self._k_tiles.get(n, 1) for n in loops}
+        return prod(1 + sum(abs(c) * (spans[n] - 1) for n, c in r.items()) for r in operand.rows)
 
-    def _boxes(self, chain: Chain) -> dict[Operand, int]:
-        """Elements of each operand that a block uses in one k-tile."""
-        spans = {d.dim: d.tile for d in self._plan.dims}
-        spans |= {d.name: self._tile(d.name) for d in chain.loops}
-        return {
-            o: prod(high - low + 1 for low, high in box(o.forms, spans))
-            for o in chain.operands
-        }
-
-    def _is_shared(self, operand: Operand) -> bool:
-        return self._plan.stage(operand.tensor) is Staging.SHARED
-
-    def _fragment(self, operand: Operand) -> int:
-        return prod(d.outer * d.inner for d in self._plan.dims if operand.uses(d.dim))
-
-    def _fragment_width(self, operand: Operand) -> int:
+    def _width(self, operand: _Reads) -> int:
         """Elements of one fragment load: the inner digit of a dimension it walks with step 1."""
         shared = self._is_shared(operand)
-        forms = operand.forms if shared else operand.forms[-1:]
+        rows = operand.rows if shared else operand.rows[-1:]
         for plan in reversed(self._plan.dims):
-            mine = [f for f in forms if f.coefficient(plan.dim)]
-            loops = [n for n in self._loops if any(f.coefficient(n) for f in mine)]
-            if plan.inner > 1 and len(mine) == 1 and mine[0].coefficient(plan.dim) == 1:
-                tiled = [n for n in loops if self._loops[n] > 1]
-                if not tiled or not shared:
-                    return next(w for w in (4, 2, 1) if plan.inner % w == 0)
+            if plan.inner == 1 or plan.dim not in operand.used:
+                continue
+            mine = [r for r in rows if plan.dim in r]
+            if len(mine) != 1 or mine[0][plan.dim] != 1:
+                continue
+            moved = any(n in self._k_tiles and self._k_tiles[n] > 1 for n in mine[0])
+            if moved or not (shared or operand.aligned):
+                continue
+            return next(w for w in (4, 2, 1) if plan.inner % w == 0)
         return 1
 
-    def _wavefronts(self, operand: Operand) -> float:
+    def _wavefronts(self, operand: _Reads, width: int) -> float:
         """128-byte wavefronts of one fragment load of a warp."""
-        shared = self._is_shared(operand)
-        distinct = 1
-        for plan in self._plan.dims:
-            if operand.uses(plan.dim):
-                distinct *= self._lanes(plan)
-        width = self._fragment_width(operand) * self._tensors[operand.tensor].type.bytes
-        if shared:
-            return max(1.0, distinct * width / 128)
-        contiguous = self._contiguous_lanes(operand)
-        return max(1.0, distinct / contiguous * max(1.0, contiguous * width / 128)) * 2
+        distinct = prod(n for d, n in self._lanes.items() if d in operand.used)
+        wide = width * operand.element_bytes
+        if self._is_shared(operand):
+            return max(1.0, distinct * wide / 128)
+        along = operand.rows[-1] if operand.rows else {}
+        contiguous = max((self._lanes[d] for d, c in along.items() if d in self._lanes and c == 1), default=1)
+        return 2 * max(1.0, distinct / contiguous * max(1.0, contiguous * wide / 128))
 
-    def _lanes(self, plan: DimPlan) -> int:
-        """Distinct thread digits of a dimension inside a warp."""
-        if plan.thread_axis is None:
-            return 1
-        below = 1
-        for axis in range(plan.thread_axis):
-            below *= self._plan.block[axis]
-        faster = [
-            d.threads
-            for d in reversed(self._plan.dims)
-            if d.thread_axis == plan.thread_axis and self._plan.dims.index(d) > self._plan.dims.index(plan)
-        ]
-        below *= prod(faster)
-        return max(1, min(plan.threads, WARP // below)) if below < WARP else 1
-
-    def _contiguous_lanes(self, operand: Operand) -> int:
-        if not operand.forms:
-            return WARP
-        for plan in self._plan.dims:
-            if operand.forms[-1].coefficient(plan.dim) == 1:
-                return self._lanes(plan)
-        return 1
+    def _lanes_of_warp(self) -> dict[str, int]:
+        """Distinct thread digits of each dimension inside a warp; x runs fastest."""
+        lanes = {d.dim: 1 for d in self._plan.dims}
+        left = WARP
+        order = sorted(
+            (d for d in self._plan.dims if d.thread_axis is not None),
+            key=lambda d: (d.thread_axis or 0, -self._plan.dims.index(d)),
+        )
+        for plan in order:
+            lanes[plan.dim] = max(1, min(plan.threads, left))
+            left = max(1, left // plan.threads)
+        return lanes
 
     def _resident(self, registers: int, shared: int) -> int:
         """Blocks that fit an SM at once."""
         t = self._target
         limits = [t.max_blocks_per_sm, t.max_threads_per_sm // self._threads]
-        limits.append(t.registers_per_sm // (min(registers, 255) * self._threads))
+        limits.append(t.registers_per_sm // (min(registers, 255) * self._warps * WARP))
         if shared:
             limits.append(t.shared_bytes_per_sm // (shared + t.reserved_shared_bytes))
         return max(1, min(limits))
+
