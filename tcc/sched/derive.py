@@ -122,7 +122,48 @@ class _Space:
         staging = self._staging(threaded)
         return [KernelPlan(self._kernel.name, dims, chosen, staging, 2) for chosen in loops]
 
-    def laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
+    def _thread_counts(self, dim: Dim, points: int) -> tuple[int, ...]:
+        """Powers of two, and the count that covers a known extent exactly; none far beyond it."""
+        needed = -(-self._extents[dim.name] // points)
+        counts = {t for t in THREADS if t < 2 * needed}
+        if dim.extent.is_constant and needed <= max(THREADS):
+            counts.add(needed)
+        return tuple(sorted(counts)) or (1,)
+
+    def _loop_plans(self, points: int, wanted: int) -> tuple[LoopPlan, ...]:
+        key = points, wanted
+        if key not in self._loops:
+            self._loops[key] = tuple(p for c in self._chains for p in _loop_plans(c, *key))
+        return self._loops[key]
+
+    def _staging(self, threaded: frozenset[str]) -> tuple[tuple[str, Staging], ...]:
+        """Shared where several threads of a block read the same element."""
+        if threaded not in self._stages:
+            result = {
+                o.tensor: Staging.SHARED
+                if o.forms and any(not o.uses(d) for d in threaded)
+                else Staging.REGISTER
+                for c in self._chains
+                for o in c.operands
+            }
+            self._stages[threaded] = tuple(sorted(result.items()))
+        return self._stages[threaded]
+
+
+def _rows(dims: tuple[Dim, ...], column: Dim, found: tuple[Chain, ...]) -> list[Dim | None]:
+    """Dimensions whose values share an operand that the column's values do not share."""
+    operands = [o for c in found for o in c.operands]
+    shared = [
+        d
+        for d in dims
+        if d is not column
+        and any(o.uses(column.name) and not o.uses(d.name) for o in operands)
+    ]
+    others = [d for d in dims if d is not column]
+    return list(shared) or list(others[-1:]) or [None]
+
+
+def laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
     """Digits of a dimension: grid x for the last, y for the one before, z for the others.
 
     Threads lie along x and y only: a block has at most 64 along z.
