@@ -10,7 +10,7 @@ from tcc.frontend.assign import assign
 from tcc.frontend.depth import make_room
 from tcc.frontend.draft import Draft
 from tcc.frontend.inline import call
-from tcc.frontend.names import names_in, open_scope
+from tcc.frontend.names import open_scope
 from tcc.frontend.suggest import suggestion
 from tcc.frontend.targets import check_outputs
 from tcc.source import Span
@@ -34,7 +34,8 @@ def elaborate(
     definition = _choose(module, entry, report)
     if definition is None or not _check_sizes(definition, sizes, report):
         return None
-    return session.program(definition, sizes, sizes)
+    program = session.program(definition, sizes, sizes)
+    return None if report.errors else program
 
 
 def elaborate_all(module: ast.Module, report: Report) -> tuple[tir.Program, ...]:
@@ -138,8 +139,10 @@ def _called(definition: ast.Definition) -> set[str]:
     for statement in definition.statements:
         if isinstance(statement, ast.CallStatement):
             found.add(statement.callee.text)
-        else:
-            found |= {name.text for name in names_in(statement.value)}
+        elif statement.indices is None and isinstance(statement.value, ast.Apply):
+            arguments = statement.value.arguments
+            if all(isinstance(a, ast.Variable) for a in arguments):
+                found.add(statement.value.name.text)
     return found - {definition.name.text}
 
 

@@ -7,12 +7,13 @@ reported once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from tcc.affine import var
 from tcc.diagnostics import error
 from tcc.frontend import ast, tir
 from tcc.frontend.builtins import BUILTINS
-from tcc.frontend.literals import float_value, integer_value, too_large
+from tcc.frontend.literals import float_value, integer_value, overflows, too_large
 from tcc.frontend.operators import Operators
 from tcc.frontend.promote import Commitment, Value, round_to
 from tcc.frontend.resolve import StatementNames, not_written
@@ -22,7 +23,8 @@ from tcc.frontend.spelling import expression_text
 from tcc.frontend.suggest import suggestion
 from tcc.scalar import ScalarType
 
-INT32_MAX = 2**31 - 1
+WIDE = 64
+"""Width of the types that an integer literal beyond int32 may be cast to."""
 
 
 class Typer:
@@ -51,14 +53,30 @@ class Typer:
                 return self._cast(expression)
             case ast.Unary():
                 return self._unary(expression)
-            case ast.Binary(_, left, right, _, _):
-                a, b = self.value(left), self.value(right)
-                return self._operators.binary(a, b, expression) if a and b else None
-            case ast.Conditional(condition, then, otherwise, _):
-                c, a, b = self.value(condition), self.value(then), self.value(otherwise)
-                if c is not None and not (a and b):
-                    self._operators.is_condition(c, condition)
-                return self._operators.select(c, a, b, expression) if c and a and b else None
+            case ast.Binary():
+                return self._binary(expression)
+            case ast.Conditional():
+                return self._conditional(expression)
+            case _:
+                assert_never(expression)
+
+    def _binary(self, node: ast.Binary) -> Value | None:
+        left, right = self.value(node.left), self.value(node.right)
+        if left and right:
+            return self._operators.binary(left, right, node)
+        for value, tree in ((left, node.left), (right, node.right)):
+            if value:
+                self._operators.is_operand(value, tree, node.operator)
+        return None
+
+    def _conditional(self, node: ast.Conditional) -> Value | None:
+        condition, then = self.value(node.condition), self.value(node.then)
+        otherwise = self.value(node.otherwise)
+        if condition and then and otherwise:
+            return self._operators.select(condition, then, otherwise, node)
+        if condition:
+            self._operators.is_condition(condition, node.condition)
+        return None
 
     def integer(self, expression: ast.Expression, what: str) -> Value | None:
         """A typed expression that must be an integer; `what` names it in the message."""
@@ -73,7 +91,7 @@ class Typer:
         if number.is_integer:
             return self._integer(number, 1, ScalarType.INT32)
         real = float_value(number)
-        if real is None:
+        if overflows(real, ScalarType.FLOAT64):
             self._scope.report.add(too_large(number.text, ScalarType.FLOAT64, number.span))
             return None
         literal = tir.Literal(real, ScalarType.FLOAT32)
@@ -83,7 +101,7 @@ class Typer:
     def _integer(self, number: ast.Number, sign: int, kind: ScalarType) -> Value | None:
         value = integer_value(number)
         low, high = kind.integer_range
-        if value is None or not low <= sign * value <= high:
+        if not low <= sign * value <= high:
             self._scope.report.add(too_large(number.text, kind, number.span))
             return None
         return Value(tir.Literal(sign * value, kind), kind, number.span)
@@ -100,15 +118,13 @@ class Typer:
         operand, sign = cast.operand, 1
         if isinstance(operand, ast.Unary) and operand.operator == "-":
             operand, sign = operand.operand, -1
-        if cast.type.bits != 64 or not isinstance(operand, ast.Number):  # noqa: PLR2004
+        if cast.type.bits != WIDE or not isinstance(operand, ast.Number) or not operand.is_integer:
             return None
-        value = integer_value(operand) if operand.is_integer else 0
-        if value is not None and value <= INT32_MAX:
-            return None
-        for kind in (ScalarType.INT64, ScalarType.UINT64):
+        value = sign * integer_value(operand)
+        for kind in (ScalarType.INT32, ScalarType.INT64, ScalarType.UINT64):
             low, high = kind.integer_range
-            if value is not None and low <= sign * value <= high:
-                return Value(tir.Literal(sign * value, kind), kind, operand.span)
+            if low <= value <= high and (kind.is_signed or cast.type is not ScalarType.INT64):
+                return Value(tir.Literal(value, kind), kind, operand.span)
         return None
 
     def _unary(self, unary: ast.Unary) -> Value | None:
@@ -153,6 +169,9 @@ class Typer:
         is_index = text in self._names.indices or text in self._names.places
         if self._scope.is_tensor(text) and not is_index:
             return self._read(name, apply.arguments, apply)
+        if text in self._scope.defs and text not in BUILTINS and not is_index:
+            self._not_callable(name, is_index)  # its arguments may be whole tensors
+            return None
         values = self._values(apply.arguments)
         if text in BUILTINS:
             if len(apply.arguments) != BUILTINS[text].arity:
