@@ -96,7 +96,7 @@ class _Tidier:
                 deeper = self.node(inside, group, self._after(loops, group, done))
                 made = Band(tuple(loops), permutable, deeper)
             parts.append(Filter(tuple(group), made))
-        return tree.in_sequence(parts)
+        return tree.in_sequence(self._in_program_order(tree.flatten(parts)))
 
     def _after(self, members: Sequence[Member], names: Sequence[str], done: Done) -> Done:
         """What is done below these loops."""
@@ -132,20 +132,36 @@ class _Tidier:
         return Affine(fixed, value.constant)
 
     def _groups(self, members: Sequence[Member], names: Sequence[str]) -> list[list[str]]:
-        """Statements with equal loops together, in program order as far as dependences let."""
+        """Statements with equal loops together, where no other one must run between them."""
         groups: list[list[str]] = []
         shapes: list[object] = []
         for name in sorted(names, key=self._place.__getitem__):
             shape = [self._shape(name, m.partial[name]) for m in members]
-            earliest = max((k for k, g in enumerate(groups) if self._feeds(g, name)), default=0)
             shared = any(isinstance(part, tuple) for part in shape)
-            fits = [k for k in range(earliest, len(groups)) if shared and shapes[k] == shape]
+            alike = [k for k, other in enumerate(shapes) if shared and other == shape]
+            between = self._before([name], groups) if alike else set()
+            fits = [
+                k
+                for k in alike
+                if not any(k in self._before(groups[h], groups) for h in between - {k})
+            ]
             if fits:
                 groups[fits[-1]].append(name)
             else:
                 groups.append([name])
                 shapes.append(shape)
         return groups
+
+    def _before(self, names: Sequence[str], groups: Sequence[Sequence[str]]) -> set[int]:
+        """Positions of the groups that feed these statements, directly or not."""
+        found: set[int] = set()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            feeding = [k for k, g in enumerate(groups) if k not in found and self._feeds(g, name)]
+            found.update(feeding)
+            pending += [s for k in feeding for s in groups[k]]
+        return found
 
     def _feeds(self, group: Sequence[str], name: str) -> bool:
         return any(d.source in group and d.sink == name for d in self._dependences.pairs)

@@ -22,22 +22,26 @@ from tcc.sched.fusion import Problem, solve
 
 def solve_within(problem: Problem, deadline_s: float) -> list[list[str]] | None:
     """The texts of what `solve` finds; None after the deadline or a crash of isl."""
+    text = json.dumps(problem.to_data())
     if hasattr(os, "fork") and threading.active_count() == 1:
-        return _forked(problem, deadline_s)
-    return _spawned(problem, deadline_s)
+        return _forked(text, deadline_s)
+    return _spawned(text, deadline_s)
 
 
 def main() -> None:
     """Solve the problem on standard input, JSON to JSON."""
-    problem = Problem.from_data(json.load(sys.stdin))
-    sys.stdout.write(_answer(problem))
+    sys.stdout.write(_answer(sys.stdin.read()))
 
 
-def _answer(problem: Problem) -> str:
+def _answer(text: str) -> str:
+    """Both ways start from the text: the order inside an isl value, and with it the schedule,
+    hangs on how the value was made.
+    """
+    problem = Problem.from_data(json.loads(text))
     return json.dumps([[str(s) for s in schedules] for schedules in solve(problem)])
 
 
-def _forked(problem: Problem, deadline_s: float) -> list[list[str]] | None:
+def _forked(problem: str, deadline_s: float) -> list[list[str]] | None:
     receiver, sender = os.pipe()
     with warnings.catch_warnings():
         # Newer Pythons warn of native threads. Those of a BLAS hold no lock that isl needs.
@@ -55,7 +59,7 @@ def _forked(problem: Problem, deadline_s: float) -> list[list[str]] | None:
     return _parse(answer)
 
 
-def _run_child(problem: Problem, sender: int) -> None:
+def _run_child(problem: str, sender: int) -> None:
     """Never returns: whatever happens, the child ends here and runs no code of its parent."""
     status = 1
     try:
@@ -79,12 +83,12 @@ def _read_all(receiver: int, deadline_s: float) -> bytes:
     return b""
 
 
-def _spawned(problem: Problem, deadline_s: float) -> list[list[str]] | None:
+def _spawned(problem: str, deadline_s: float) -> list[list[str]] | None:
     root = Path(__file__).parents[2]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "tcc.sched.worker"],
-            input=json.dumps(problem.to_data()).encode(),
+            input=problem.encode(),
             capture_output=True,
             cwd=root,
             timeout=deadline_s,

@@ -11,7 +11,7 @@ from dataclasses import replace
 import islpy as isl
 import pytest
 
-from tcc.sched import islx, worker
+from tcc.sched import islx, tree, worker
 from tcc.sched.fusion import Fusion, Problem, solve
 from tcc.sched.schedule import _problem
 from tests.sched.programs import SOFTMAX, model, multi_layer
@@ -19,7 +19,8 @@ from tests.sched.programs import SOFTMAX, model, multi_layer
 
 def problem(text: str) -> Problem:
     scop, found = model(text)
-    return _problem(scop, found, Fusion.MAX, simple=False)
+    clusters = [part.statements for part in tree.source_statements(scop)]
+    return _problem(scop, found, [clusters], Fusion.MAX, simple=False)
 
 
 def hopeless() -> Problem:
@@ -40,39 +41,42 @@ def hopeless() -> Problem:
     )
 
 
+def text_of(made: Problem) -> str:
+    return json.dumps(made.to_data())
+
+
 @pytest.fixture(scope="module")
 def softmax() -> Problem:
     return problem(SOFTMAX)
 
 
 def test_all_ways_give_the_same_answer(softmax: Problem) -> None:
-    here = [str(s) for s in solve(softmax)]
-    assert worker._forked(softmax, 20) == here
-    assert worker._spawned(softmax, 20) == here
+    again = Problem.from_data(json.loads(text_of(softmax)))
+    here = [[str(s) for s in schedules] for schedules in solve(again)]
+    assert worker._forked(text_of(softmax), 20) == here
+    assert worker._spawned(text_of(softmax), 20) == here
 
 
 def test_problems_travel_as_json(softmax: Problem) -> None:
-    text = json.dumps(softmax.to_data())
-    again = Problem.from_data(json.loads(text))
-    assert json.dumps(again.to_data()) == text
+    again = Problem.from_data(json.loads(text_of(softmax)))
     assert again.constraints.validity.is_equal(softmax.constraints.validity)
-    assert (again.clusters, again.parallel) == (softmax.clusters, softmax.parallel)
+    assert (again.segments, again.parallel) == (softmax.segments, softmax.parallel)
     assert again.options == softmax.options
 
 
 @pytest.mark.parametrize("way", [worker._forked, worker._spawned])
-def test_a_deadline_is_kept(way: Callable[[Problem, float], list[str] | None]) -> None:
+def test_a_deadline_is_kept(way: Callable[[str, float], list[list[str]] | None]) -> None:
     start = time.monotonic()
-    assert way(hopeless(), 0.7) is None
+    assert way(text_of(hopeless()), 0.7) is None
     assert time.monotonic() - start < 3
 
 
 def test_a_crash_is_no_answer(softmax: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(_: Problem) -> str:
+    def crash(_: str) -> str:
         raise RuntimeError
 
     monkeypatch.setattr(worker, "_answer", crash)
-    assert worker._forked(softmax, 20) is None
+    assert worker._forked(text_of(softmax), 20) is None
 
 
 def test_an_error_of_isl_is_no_answer(softmax: Problem) -> None:
@@ -88,8 +92,8 @@ def test_an_error_of_isl_is_no_answer(softmax: Problem) -> None:
             wrong_context,
         ),
     )
-    assert worker._forked(broken, 20) is None
-    assert worker._spawned(broken, 20) is None
+    assert worker._forked(text_of(broken), 20) is None
+    assert worker._spawned(text_of(broken), 20) is None
 
 
 def test_other_threads_rule_out_a_fork(softmax: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
