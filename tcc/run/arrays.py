@@ -21,7 +21,7 @@ from tcc.scalar import ScalarType
 
 @dataclass(frozen=True)
 class Bound:
-    """The call of one launcher, checked. `arrays` are dense row-major, of the tensors' types."""
+    """The call of one launcher, checked. `arrays` have the tensors' types, in any layout."""
 
     sizes: Mapping[str, int]  # every symbolic size
     arrays: Mapping[str, Array]  # inputs and in/out tensors
@@ -30,9 +30,8 @@ class Bound:
 
 
 def bind(interface: Interface, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> Bound:
-    """The arrays as the launcher takes them, and every size.
+    """The arrays as NumPy sees them, and every size.
 
-    Anything that NumPy takes for an array will do; other layouts are copied to row-major order.
     CompileError (E0601 to E0610) with one diagnostic for each thing that does not fit.
     """
     report = Report()
@@ -183,14 +182,9 @@ def _dimensions(count: int) -> str:
 
 def _bound(interface: Interface, listing: Listing, sizes: Mapping[str, int]) -> Bound:
     shapes = {t.name: tuple(e.evaluate(sizes) for e in t.shape) for t in interface.tensors}
-    dense = {
-        t.name: np.ascontiguousarray(listing.arrays[t.name]).reshape(shapes[t.name])
-        for t in interface.tensors
-        if t.name in listing.arrays
-    }
     wanted = [a.name for a in interface.arguments if a.kind is ArgumentKind.SIZE]
     values = {name: sizes[name] for name in dict.fromkeys((*wanted, *interface.symbolic))}
-    return Bound(values, dense, shapes, interface.workspace_bytes.evaluate(sizes))
+    return Bound(values, listing.arrays, shapes, interface.workspace_bytes.evaluate(sizes))
 
 
 def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...], ...]]) -> None:

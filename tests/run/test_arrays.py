@@ -179,15 +179,6 @@ def test_python_numbers_for_scalars(interface):
         assert codes(error) == ["E0603"]
 
 
-def test_layouts_are_copied(interface):
-    matrix = interface(("A", "in", "float32", "M", "N"), sizes=("M", "N"))
-    a = np.arange(6, dtype=np.float32).reshape(2, 3)
-    for view in (a.T, a[:, ::-1], a[:, 1:], np.broadcast_to(a[0], (4, 3))):
-        bound = bind(matrix, {"A": view}, {}).arrays["A"]
-        assert bound.flags.c_contiguous
-        np.testing.assert_array_equal(bound, view)
-
-
 def test_bfloat16_survives_a_file(interface):
     half = interface(("A", "in", "bfloat16", "N"), sizes=("N",))
     a = np.array([1.5, -2.0], dtype=ml_dtypes.bfloat16)

@@ -64,6 +64,15 @@ def test_matmul(matmul, host, order, sizes):
     np.testing.assert_array_equal(result["C"], a @ b)
 
 
+def test_any_layout_is_taken(matmul, host):
+    rng = np.random.default_rng(6)
+    a, b = small_floats(rng, 9, 7), small_floats(rng, 7, 20)
+    product = host().run(matmul, {"A": a.T.copy().T, "B": b[:, ::2]}, {})["C"]
+    np.testing.assert_array_equal(product, a @ b[:, ::2])
+    row = np.broadcast_to(b[0], (7, 20))
+    np.testing.assert_array_equal(host().run(matmul, {"A": a, "B": row}, {})["C"], a @ row)
+
+
 def test_blocks_over_processes(matmul, host):
     rng = np.random.default_rng(2)
     a, b = small_floats(rng, 300, 300), small_floats(rng, 300, 300)

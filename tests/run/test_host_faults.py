@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from dataclasses import replace
 
@@ -76,12 +77,18 @@ def test_missing_barrier_gives_other_values_in_other_orders(unit, tensor, host, 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("Y[t + 1] = X[t];", r"kernel `k` writes past the end of `Y`: element 64 of 64 .*63, 0, 0"),
-        ("Y[t] = X[t + 1];", r"kernel `k` reads past the end of `X`: element 64 of 64 .*63, 0, 0"),
-        ("Y[t] = X[t + 1000000];", r"reads past the end of `X`: element 1000[0-9]+ of 64"),
-        ("Y[t] = X[t - 100000];", r"reads `X` \d+ elements before its start"),
-        ("const_cast<float*>(X)[t] = Y[t];", r"writes the input `X` at \[\d+\]"),
-        ("Y[t] = *reinterpret_cast<const float*>((size_t)t * 8);", "reads an address far from any"),
+        (
+            "Y[t + 1] = X[t];",
+            r"kernel `k` (writes|accesses) past the end of `Y`: element 64 of 64 .*63, 0, 0",
+        ),
+        (
+            "Y[t] = X[t + 1];",
+            r"kernel `k` (reads|accesses) past the end of `X`: element 64 of 64 .*63, 0, 0",
+        ),
+        ("Y[t] = X[t + 1000000];", r"s past the end of `X`: element 1000[0-9]+ of 64"),
+        ("Y[t] = X[t - 100000];", r"s `X` \d+ elements before its start"),
+        ("const_cast<float*>(X)[t] = Y[t];", r"s the input `X` at \[\d+\]"),
+        ("Y[t] = *reinterpret_cast<const float*>((size_t)t * 8);", "s an address far from any"),
     ],
 )
 def test_global_out_of_bounds(unit, tensor, host, order, body, message):
@@ -168,8 +175,7 @@ def test_unwritten_outputs_are_poison(unit, tensor, host):
             r"kernel `k` hangs: 57 threads wait at the barrier of line 8, the others at the warp "
             "operation of line 7",
         ),
-        ("Y[t] = X[t] / (t / (int)X[0]);", "kernel `k` divides an integer by zero"),
-        ("__builtin_trap();", "kernel `k` is stopped by SIGILL"),
+        ("__builtin_trap();", "kernel `k` is stopped by SIG(ILL|TRAP)"),
         (
             "volatile float big[1 << 20]; big[t] = X[t]; Y[t] = big[0];",
             "kernel `k` has local variables that do not fit",
@@ -180,6 +186,12 @@ def test_other_faults(unit, tensor, host, order, body, message):
     text = failure(host(order=order), vector_unit(unit, tensor, kernel(body)), X)
     assert re.match(message, text), text
     assert "(block (0, 0, 0), thread (" in text
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 stops at a division by zero")
+def test_integer_division_by_zero(unit, tensor, host):
+    artifact = vector_unit(unit, tensor, kernel("Y[t] = t / (int)X[0];"))
+    assert failure(host(), artifact, X).startswith("kernel `k` divides an integer by zero")
 
 
 @BOTH
@@ -197,7 +209,7 @@ def test_fault_in_a_worker_process(unit, tensor, host):
   for (int i = 0; i < 20000; ++i) sum += X[i % 64];
   if (blockIdx.x == 150) Y[64 + t] = sum; else if (blockIdx.x == 0) Y[t] = sum;"""
     text = failure(host(workers=2), vector_unit(unit, tensor, kernel(body), grid="200"), X)
-    assert text.startswith("kernel `k` writes past the end of `Y`: element 64 of 64 (block (150, ")
+    assert re.match(r"kernel `k` \w+ past the end of `Y`: element 64 of 64 \(block \(150, ", text)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +245,7 @@ def test_crash_of_the_launcher(unit, tensor, host):
         ["k; 1; 64; 0; X; Y"],
         before="  if (X[64] == 0) return cudaErrorInvalidValue;\n",
     )
-    assert failure(host(), artifact, X).startswith("the launcher reads past the end of `X`")
+    assert re.match(r"the launcher \w+ past the end of `X`", failure(host(), artifact, X))
 
 
 def test_workspace_overrun_and_size(unit, tensor, host):
@@ -249,7 +261,7 @@ extern "C" __global__ void k(float* T, float* Y, int N) {
         workspace=var("N") * 4, before=carve,
     )  # fmt: skip
     message = failure(host(), artifact, {}, {"N": 64})
-    assert message.startswith("kernel `k` writes past the end of `workspace`: element 256 of 256")
+    assert re.match(r"kernel `k` \w+ past the end of `workspace`: element 256 of 256", message)
     small = replace(artifact.interface, workspace_bytes=const(8))
     message = failure(host(), replace(artifact, interface=small), {}, {"N": 64})
     assert message == "the launcher wants 256 bytes of workspace, its interface says other"

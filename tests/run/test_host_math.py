@@ -155,7 +155,7 @@ def test_function(results, name):
         scale = max(abs(float(exact)), ABSOLUTE.get(name, 0.0))
         ulp = float(np.spacing(out.dtype.type(scale)))
         error = float(abs(mp.mpf(float(out[i])) - exact)) / ulp
-        assert error <= 4, f"{name}{tuple(x[: BUILTINS[name].arity, i])}: {error:.1f} ulp"
+        assert error <= 5, f"{name}{tuple(x[: BUILTINS[name].arity, i])}: {error:.1f} ulp"
 
 
 @pytest.mark.parametrize("name", sorted(INVERSE))
