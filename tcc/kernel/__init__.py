@@ -1,0 +1,1 @@
+"""From placed loops to kernel IR, and from there to CUDA text."""

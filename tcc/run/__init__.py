@@ -1,1 +1,1 @@
-"""Running emitted text: devices, their compilers, the oracle, verification."""
+"""Devices that execute artifacts, the oracle, and verification."""

@@ -1,0 +1,1 @@
+"""Integer sets, dependences, schedule, legality and plans."""
