@@ -15,7 +15,6 @@ from tcc.frontend.suggest import suggestion
 from tcc.frontend.targets import check_outputs
 from tcc.source import Span
 
-MAX_SIZE = 2**31 - 1
 MAX_CALLS = 64
 """Calls inside calls."""
 
@@ -26,8 +25,8 @@ def elaborate(
     """The typed program of one def and of the defs it calls; None after an error.
 
     Without an entry it is the only def, or the only one that no other def calls. `sizes` are the
-    sizes with a value; they stay in the program (`specialise` puts them in), but decide what the
-    program demands of its sizes, and make forms affine that are not so without.
+    sizes with a value, from 1 to 2^31 - 1; they stay in the program (`specialise` puts them in),
+    but decide what the program demands of its sizes, and make forms affine that are not so without.
     """
     make_room()
     session = _Session(module, report)
@@ -147,12 +146,12 @@ def _called(definition: ast.Definition) -> set[str]:
 
 
 def _check_sizes(definition: ast.Definition, sizes: Mapping[str, int], report: Report) -> bool:
-    """Report given sizes that the def does not have, or that no dimension can have."""
+    """Report given sizes that the def does not have."""
     dimensions = [
         d.text for p in definition.parameters for d in p.type.dimensions if isinstance(d, ast.Name)
     ]
     sound = True
-    for name, value in sizes.items():
+    for name in sizes:
         if name not in dimensions:
             message = f"`{definition.name.text}` has no size `{name}`"
             help = suggestion(name, dimensions)
@@ -160,11 +159,6 @@ def _check_sizes(definition: ast.Definition, sizes: Mapping[str, int], report: R
             notes = (f"its sizes are {_listed(known)}" if known else "it has no sizes",)
             span = definition.name.span
             report.add(error("E0613", message, span, notes=notes, help=help))
-            sound = False
-        elif not 1 <= value <= MAX_SIZE:
-            message = f"size `{name}` cannot be {value}"
-            notes = (f"a size is an integer from 1 to {MAX_SIZE}",)
-            report.add(error("E0614", message, definition.name.span, notes=notes))
             sound = False
     return sound
 

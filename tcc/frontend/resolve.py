@@ -80,7 +80,11 @@ class _Resolver:
         loops = self._closure(value.places, everything)
         extra = self._closure((*loops, *self._exists.places), everything)
         self._report_idle_ranges({*self._left, *loops, *extra, *unknown})
-        self._scope.indices |= {**everything.places, **self._left, **self._scope.indices}
+        for name in (*self._left, *loops, *extra):
+            if name not in unknown:
+                self._scope.indices.setdefault(
+                    name, everything.places.get(name) or self._left[name]
+                )
         return StatementNames(
             tuple(self._left),
             tuple(n for n in loops if n not in unknown),

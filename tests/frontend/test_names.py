@@ -6,7 +6,7 @@ import pytest
 
 from tests.frontend.elaborated import attempt, places, program
 
-# id: (program, findings)
+# What is wrong, the program, and the findings.
 REJECTED = {
     # signatures
     "duplicate input": ("def f(float(N) X, float(N) X) -> (Y) { Y(i) = X(i) }", "E0202 1:28"),
@@ -81,6 +81,10 @@ REJECTED = {
         "def f(float(N) X) -> (Y) { Y(i) = T(i) T(i) = X(i) }",
         "E0220 1:35",
     ),
+    "scalar temporary read before it is written": (
+        "def f(float(N) X) -> (Y) { Y(i) = X(i) / T T +=! X(i) }",
+        "E0220 1:42",
+    ),
     "index called": ("def f(float(N) X) -> (Y) { Y(i) = i(0) + X(i) }", "E0209 1:35"),
     "size called": ("def f(float(N) X) -> (Y) { Y(i) = N(i) + X(i) }", "E0209 1:35"),
     "where name called": (
@@ -89,7 +93,10 @@ REJECTED = {
     ),
     "bare builtin": ("def f(float(N) X) -> (Y) { Y(i) = X(i) + exp }", "E0216 1:42"),
     "bare tensor": ("def f(float(N) X) -> (Y) { Y(i) = X + X(i) }", "E0208 1:35"),
-    "scalar with subscript": ("def f(float a, float(N) X) -> (Y) { Y(i) = X(i) * a(i) }", "E0208 1:51"),
+    "scalar with subscript": (
+        "def f(float a, float(N) X) -> (Y) { Y(i) = X(i) * a(i) }",
+        "E0208 1:51",
+    ),
     "too few subscripts": ("def f(float(N, M) X) -> (Y) { Y(i) = X(i) }", "E0208 1:38"),
     "too many subscripts": ("def f(float(N) X) -> (Y) { Y(i) = X(i, 0) }", "E0208 1:35"),
     "no such dimension": ("def f(float(N) X) -> (Y) { Y(i) = X(i) / X.1 }", "E0221 1:42"),
@@ -105,7 +112,10 @@ REJECTED = {
         "E0215 1:31",
     ),
     # where
-    "range twice": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where i in 0:2, i in 0:3 }", "E0202 1:56"),
+    "range twice": (
+        "def f(float(N) X) -> (Y) { Y(i) = X(i) where i in 0:2, i in 0:3 }",
+        "E0202 1:56",
+    ),
     "range of a size": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where N in 0:2 }", "E0203 1:46"),
     "range of a tensor": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where X in 0:2 }", "E0203 1:46"),
     "range of a where name": (
@@ -122,8 +132,14 @@ REJECTED = {
         "E0202 1:53",
     ),
     "where name is a size": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where N = 3 }", "E0203 1:46"),
-    "where name is a tensor": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where X = 3 }", "E0203 1:46"),
-    "where name is an index": ("def f(float(N) X) -> (Y) { Y(i) = X(i) where i = 3 }", "E0203 1:46"),
+    "where name is a tensor": (
+        "def f(float(N) X) -> (Y) { Y(i) = X(i) where X = 3 }",
+        "E0203 1:46",
+    ),
+    "where name is an index": (
+        "def f(float(N) X) -> (Y) { Y(i) = X(i) where i = 3 }",
+        "E0203 1:46",
+    ),
     "where name is a builtin": (
         "def f(float(N) X) -> (Y) { Y(i) = X(i) where exp = 3 }",
         "E0203 1:46",
