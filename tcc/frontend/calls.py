@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcc.affine import Affine, const
+from tcc.affine import Affine
 from tcc.diagnostics import Label, error, warning
 from tcc.frontend import ast, tir
 from tcc.frontend.builtins import BUILTINS
-from tcc.frontend.literals import integer_value
+from tcc.frontend.names import dimension
 from tcc.frontend.requirements import Requirement
 from tcc.frontend.resolve import not_written
 from tcc.frontend.scope import Scope, Symbol
@@ -135,7 +135,7 @@ class SizeBinding:
         """Bind the dimensions of a parameter to the extents of its argument."""
         for stated, extent in zip(parameter.type.dimensions, symbol.shape or (), strict=True):
             if isinstance(stated, ast.Number):
-                wanted = const(integer_value(stated) or 1)
+                wanted = dimension(stated)
                 message = f"`{parameter.name.text}` needs {wanted} elements in this dimension"
                 self._equal(wanted, extent, name, f"{message}, and `{name.text}` has {extent}", ())
             elif stated.text not in self.values:

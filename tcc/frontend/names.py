@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tcc.affine import const, var
+from tcc.affine import Affine, const, var
 from tcc.diagnostics import Label, Report, error
 from tcc.frontend import ast, tir
 from tcc.frontend.builtins import BUILTINS
@@ -119,8 +119,7 @@ class _Reader:
                 )
 
     def _check_constant(self, number: ast.Number) -> None:
-        value = integer_value(number) if number.is_integer else None
-        if value is None or not 1 <= value < 2**31:
+        if not number.is_integer or not 1 <= integer_value(number) < 2**31:
             message = f"a dimension of `{number.text}` elements"
             notes = ("a dimension is a size or an integer from 1 to 2147483647",)
             self._report.add(error("E0308", message, number.span, "not allowed", notes=notes))
@@ -161,10 +160,7 @@ class _Reader:
 
 
 def _input(parameter: ast.Parameter) -> Symbol:
-    shape = tuple(
-        const(integer_value(d) or 1) if isinstance(d, ast.Number) else var(d.text)
-        for d in parameter.type.dimensions
-    )
+    shape = tuple(dimension(d) for d in parameter.type.dimensions)
     return Symbol(
         parameter.name.text,
         len(shape),
@@ -174,6 +170,13 @@ def _input(parameter: ast.Parameter) -> Symbol:
         tir.Role.INPUT,
         parameter.name.span,
     )
+
+
+def dimension(stated: ast.Name | ast.Number) -> Affine:
+    """A dimension of a type; 1 where it is no positive integer, which has been reported."""
+    if isinstance(stated, ast.Name):
+        return var(stated.text)
+    return const(max(integer_value(stated), 1) if stated.is_integer else 1)
 
 
 def identifiers(definition: ast.Definition) -> Iterator[str]:

@@ -48,15 +48,18 @@ class Operators:
 
     def binary(self, left: Value, right: Value, node: ast.Binary) -> Value | None:
         """Any binary operator of the syntax."""
-        if node.operator in LOGIC:
-            sound = self.is_condition(left, node.left)
-            sound = self.is_condition(right, node.right) and sound
-            return self._logic(left, right, node) if sound else None
         if node.operator in EQUALITY and left.type is right.type is _BOOL:
             return self._logic(left, right, node)
-        sound = self._is_number(left, node.left)
-        if not (self._is_number(right, node.right) and sound):
+        if node.operator in EQUALITY:
+            sound = self._is_number(left, node.left)
+            sound = self._is_number(right, node.right) and sound
+        else:
+            sound = self.is_operand(left, node.left, node.operator)
+            sound = self.is_operand(right, node.right, node.operator) and sound
+        if not sound:
             return None
+        if node.operator in LOGIC:
+            return self._logic(left, right, node)
         if node.operator in EQUALITY or node.operator in ORDER:
             return self._compare(left, right, node)
         if node.operator in ("/", "%") and not self._divides(left, right, node):
@@ -160,6 +163,12 @@ class Operators:
         return Value(expression, kind, node.span, commitment, literals)
 
     # -- demands ---------------------------------------------------------------------------
+
+    def is_operand(self, value: Value, tree: ast.Expression, operator: str) -> bool:
+        """Report an operand that does not suit the operator, whatever the other one is."""
+        if operator in LOGIC:
+            return self.is_condition(value, tree)
+        return operator in EQUALITY or self._is_number(value, tree)
 
     def is_condition(self, value: Value, tree: ast.Expression) -> bool:
         """Report a value that should be bool and is not."""

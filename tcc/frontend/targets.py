@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcc.affine import Affine, const, var
+from tcc.affine import Affine
 from tcc.diagnostics import Diagnostic, Label, error, warning
 from tcc.frontend import ast, tir
-from tcc.frontend.literals import integer_value
+from tcc.frontend.names import dimension
 from tcc.frontend.requirements import Requirement
 from tcc.frontend.scope import Scope
 from tcc.frontend.suggest import closest
@@ -97,22 +97,16 @@ def declared_shape(name: str, shape: tuple[Affine, ...], scope: Scope) -> Iterat
     output = scope.signature.outputs.get(name)
     if output is None or output.type is None:
         return
-    for dimension, (stated, extent) in enumerate(zip(output.type.dimensions, shape, strict=True)):
-        wanted = _dimension(stated)
+    for position, (stated, extent) in enumerate(zip(output.type.dimensions, shape, strict=True)):
+        wanted = dimension(stated)
         if not wanted.variables <= scope.signature.sizes.keys():
             continue
-        reason = f"dimension {dimension} of `{name}` has {wanted} elements"
-        message = f"dimension {dimension} of `{name}` is declared as `{wanted}`"
+        reason = f"dimension {position} of `{name}` has {wanted} elements"
+        message = f"dimension {position} of `{name}` is declared as `{wanted}`"
         message += f", and its statement gives `{extent}`"
         label = "declared here"
         for difference in (wanted - extent, extent - wanted):
             yield Requirement(difference, reason, "E0306", message, stated.span, label)
-
-
-def _dimension(stated: ast.Name | ast.Number) -> Affine:
-    if isinstance(stated, ast.Name):
-        return var(stated.text)
-    return const(integer_value(stated) or 1)
 
 
 def check_outputs(scope: Scope) -> None:

@@ -52,9 +52,7 @@ def test_several_outputs():
 
 
 def test_temporaries_of_the_callee_get_fresh_names():
-    found = program(
-        SOFTMAX + "def f(float(B, B) X) -> (Y) {\n T = softmax(X)\n Y = softmax(T)\n }"
-    )
+    found = program(SOFTMAX + "def f(float(B, B) X) -> (Y) {\n T = softmax(X)\n Y = softmax(T)\n }")
     assert found.temporaries == (
         "T",
         "softmax_Top",
@@ -65,7 +63,9 @@ def test_temporaries_of_the_callee_get_fresh_names():
 
 
 def test_index_variables_that_clash_are_renamed():
-    found = program("def g(float(N) X) -> (Y) { Y(M) = X(M) }\ndef f(float(M) i) -> (Y) { Y = g(i) }")
+    found = program(
+        "def g(float(N) X) -> (Y) { Y(M) = X(M) }\ndef f(float(M) i) -> (Y) { Y = g(i) }"
+    )
     (statement,) = found.statements
     assert statement.indices == ("M_1",)
     assert str(statement.ranges["M_1"].high) == "M"
@@ -74,9 +74,7 @@ def test_index_variables_that_clash_are_renamed():
 
 
 def test_an_argument_that_starts_above_zero_is_counted_from_zero():
-    found = program(
-        SHIFT + "def f(float(N) X) -> (Y) { T(i) = X(i - 3) Y = shift(T) }", entry="f"
-    )
+    found = program(SHIFT + "def f(float(N) X) -> (Y) { T(i) = X(i - 3) Y = shift(T) }", entry="f")
     (read,) = (n for n in tir.walk(found.statements[1].value) if isinstance(n, tir.Read))
     assert read.subscripts[0] == tir.Binary(
         "+",

@@ -191,6 +191,7 @@ HEADER = "def f(float(N) A) -> (B) {\n"
         ("def f(float in) -> (B) { B = 1 }", "E0110", 1, 13),
         ("def f(float) -> (B) { B = 1 }", "E0103", 1, 12),
         ("def f(float(N)) -> (B) { B = 1 }", "E0103", 1, 15),
+        ("def f(float(N) float(M) A) -> (B) { B = 1 }", "E0103", 1, 16),
         ("def f(float A, ) -> (B) { B = A }", "E0103", 1, 16),
         ("def f(, float A) -> (B) { B = A }", "E0103", 1, 7),
         ("def f(float A float C) -> (B) { B = A }", "E0103", 1, 15),
@@ -421,6 +422,29 @@ def test_a_foreign_block_is_one_error():
     assert errors(text) == [("E0103", 2, 10), ("E0103", 5, 22)]
 
 
+def test_recovery_before_a_call_and_a_long_left_side():
+    text = HEADER + "  B = +\n  P, Q = f(A\n  B = +\n  P, Q = f(A)\n  B = +\n"
+    long = ", ".join(f"i{k}" for k in range(50))
+    assert errors(text + f"  B({long}) = +\n  C = +\n}}") == [
+        ("E0103", 2, 7),
+        ("E0103", 4, 3),
+        ("E0103", 4, 7),
+        ("E0103", 6, 7),
+        ("E0103", 8, 7),
+    ]
+
+
+def test_recovery_does_not_start_inside_clauses():
+    text = HEADER + "  B = + where x = 1,\n y = 2,\n z = where\n w = 3\n  C = +\n}"
+    assert errors(text) == [("E0103", 2, 7), ("E0103", 6, 7)]
+
+
+def test_the_help_for_a_long_chain_is_left_out():
+    report = Report()
+    parse(Source("t.tc", f"def f() -> (B) {{ B = {'a + ' * 30}b < c < d }}"), report)
+    assert [(d.code, d.help) for d in report.items] == [("E0104", ())]
+
+
 def test_a_lost_parenthesis_is_one_error():
     assert errors("def f(float(A, B, C, D) X, floatN, M, K) Y) -> (Z) { }") == [("E0111", 1, 28)]
     assert errors("def f(A, B, float C, D) -> (Z) { }") == [
@@ -497,7 +521,9 @@ def test_nested_sums_add_up():
     assert errors(f"def f() -> (B) {{ B = x where x = {inner} }}") == []
     assert errors(f"def f() -> (B) {{ B = exp({inner} + b) + c * ({inner}) }}") == []
     nested = f"({inner}){' + b' * 200}"
-    assert [e[0] for e in errors(f"def f() -> (B) {{ B = x where x = {nested} }}")] == ["E0108"]
+    for clause in (f"x = {nested}", f"exists {nested}", f"x in 0:{nested}", f"x in {nested}:1"):
+        assert [e[0] for e in errors(f"def f() -> (B) {{ B = x where {clause} }}")] == ["E0108"]
+    assert [e[0] for e in errors(f"def f() -> (B) {{ B = x <=> g({nested}) }}")] == ["E0108"]
 
 
 def test_five_hundred_statements():

@@ -122,6 +122,18 @@ def comment_words(text):
     return [line.partition("#")[2].strip() for line in text.split("\n") if "#" in line]
 
 
+def test_parts():
+    module = parsed("def f(float (N)  A) -> (half  B, C) { B(i)=A(i) where i in 0 : N }")
+    (definition,) = module.definitions
+    (statement,) = definition.statements
+    (parameter,) = definition.parameters
+    assert unparse(parameter) == "float(N) A"
+    assert unparse(parameter.type) == "float(N)"
+    assert [unparse(o) for o in definition.outputs] == ["half B", "C"]
+    assert unparse(statement) == "B(i) = A(i) where i in 0:N"
+    assert unparse(statement.clauses[0]) == "i in 0:N"
+
+
 # -- layout ------------------------------------------------------------------------------------
 
 
