@@ -23,6 +23,9 @@ from tcc.frontend.scope import Scope
 from tcc.frontend.solve import greatest
 from tcc.frontend.subscripts import affine_form
 
+OUTSIDE = "E0307"
+"""The code of a read outside of its tensor, which the bounds check finds as well."""
+
 WINDOW = 3
 """Extent of a suggested range where nothing says which one is meant."""
 
@@ -146,7 +149,7 @@ class Domain:
         low, high = symbol.origin[dimension], symbol.origin[dimension] + shape
         label = f"subscript `{form}` must stay in {low}:{high}"
         reason = f"`{text}` stays inside `{tensor}`"
-        return Requirement(condition.expression, reason, "E0307", message, read.span, label)
+        return Requirement(condition.expression, reason, OUTSIDE, message, read.span, label)
 
     # -- reports ---------------------------------------------------------------------------
 

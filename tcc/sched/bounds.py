@@ -10,6 +10,7 @@ import islpy as isl
 from tcc.affine import Affine
 from tcc.diagnostics import Label, Report, error
 from tcc.frontend import tir
+from tcc.frontend.domain import OUTSIDE
 from tcc.scalar import ScalarType
 from tcc.sched import islx
 from tcc.sched.scop import Access, Part, Scop, ScopStatement
@@ -123,7 +124,7 @@ class _Checker:
             report.add(error("E0352", message, span, label, secondary=shape, notes=notes))
             return
         message = f"`{self._text}` reads {side} of `{name}`"
-        report.add(error("E0307", message, span, label, notes=notes, help=self._guard(escape)))
+        report.add(error(OUTSIDE, message, span, label, notes=notes, help=self._guard(escape)))
 
     def _notes(self, escape: _Escape) -> tuple[str, ...]:
         found = smallest(self._scop, self._sizes, escape.instances)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import islpy as isl
 
-from tcc.diagnostics import Label, Report, error
+from tcc.diagnostics import Label, Report
 from tcc.frontend import tir
+from tcc.frontend.resolve import not_written
 from tcc.sched.scop import Access, Scop, ScopStatement
 from tcc.sched.witness import (
     allowed,
@@ -87,10 +89,9 @@ def _report(
         secondary = (Label(later[0].target_span, "written only here"),)
         helps = (f"move the statement that writes `{name}` before this one",)
     note = _note(scop, statement, access, unwritten, sizes)
-    message = f"`{name}` is read before it is written"
-    report.add(
-        error("E0220", message, access.span, label, secondary=secondary, notes=note, help=helps)
-    )
+    found = not_written(name, access.span)
+    primary = replace(found.primary, text=label)
+    report.add(replace(found, primary=primary, secondary=secondary, notes=note, help=helps))
 
 
 def _note(

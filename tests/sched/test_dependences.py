@@ -6,7 +6,8 @@ import pytest
 
 from tcc.sched.dependences import Kind, compute_dependences, text
 from tcc.sched.scop import build_scop
-from tests.sched.brute_force import closure, conflicts, pairs
+from tests.random_tc import numbered
+from tests.sched.brute_force import closure, conflicts, pairs, steps
 from tests.sched.programs import PROGRAMS, elaborated, model
 
 SMALL = [n for n in PROGRAMS if n not in ("lstm", "group_norm", "convolution", "mlp")]
@@ -86,3 +87,17 @@ def test_pairs_are_the_union_of_all_kinds() -> None:
             if (d.source, d.sink) == (dependence.source, dependence.sink)
         ]
         assert dependence.relation.is_subset(pair.relation)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_dependences_of_random_programs(seed: int) -> None:
+    random = numbered(seed)
+    program = elaborated(random.text, random.sizes)
+    if len(steps(program, random.sizes)) > 400:
+        pytest.skip("too many instances to enumerate all pairs")
+    scop = build_scop(program)
+    found = compute_dependences(scop)
+    ours = set().union(*(pairs(scop.parameters, d.relation, random.sizes) for d in found.all))
+    real = conflicts(program, random.sizes)
+    assert ours <= real
+    assert closure(ours) >= real
