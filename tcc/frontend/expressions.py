@@ -55,37 +55,33 @@ def _binary(cursor: Cursor, minimum: int) -> Expression:
     """Operators of at least this precedence, to the left; comparisons do not chain."""
     start, begin = cursor.token, cursor.position
     left = _unary(cursor)
-    compared: Token | None = None
+    compared: Binary | None = None
     while (level := PRECEDENCE.get(cursor.token.text, 0)) >= minimum:
         operator = cursor.advance()
         right = _binary(cursor, level + 1)
         if level == COMPARISON and compared:
-            _report_chain(cursor, left, compared, operator, right, begin)
-        compared = operator if level == COMPARISON else None
+            _report_chain(cursor, compared, operator, right, begin)
         left = Binary(operator.text, left, right, operator.span, cursor.since(start))
+        compared = left if level == COMPARISON else None
     return left
 
 
 def _report_chain(
-    cursor: Cursor,
-    left: Expression,
-    first: Token,
-    second: Token,
-    right: Expression,
-    begin: int,
+    cursor: Cursor, first: Binary, second: Token, right: Expression, begin: int
 ) -> None:
+    """`first` is a comparison, which began at token `begin`; `second` compares its result."""
     help_lines: tuple[str, ...] = ()
-    if isinstance(left, Binary) and cursor.position - begin <= SHORT:
-        again = Binary(second.text, left.right, right, second.span, right.span)
-        both = Binary("&&", left, again, second.span, left.span)
+    if cursor.position - begin <= SHORT:
+        again = Binary(second.text, first.right, right, second.span, right.span)
+        both = Binary("&&", first, again, second.span, first.span)
         help_lines = (f"write `{expression_text(both)}`",)
     cursor.errors.append(
         error(
             "E0104",
-            f"comparisons do not chain: `{second.text}` follows `{first.text}`",
+            f"comparisons do not chain: `{second.text}` follows `{first.operator}`",
             second.span,
             "second comparison",
-            secondary=(Label(first.span, "first comparison"),),
+            secondary=(Label(first.operator_span, "first comparison"),),
             help=help_lines,
         )
     )

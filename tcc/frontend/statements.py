@@ -85,15 +85,18 @@ def _skip_to_statement(cursor: Cursor) -> None:
     """Skip to the next statement of this body, or to its end."""
     depth = 0
     while not (cursor.at_end or cursor.at("def") or (cursor.at("}") and depth == 0)):
-        if depth == 0 and _can_end(cursor.previous) and starts_statement(cursor):
+        if depth == 0 and _separates(cursor.previous, cursor.token) and starts_statement(cursor):
             return
         depth += {"{": 1, "}": -1}.get(cursor.advance().text, 0)
 
 
-def _can_end(token: Token) -> bool:
-    """Whether a statement, or what was wrong in its place, can end with this token."""
-    words = (TokenKind.NAME, TokenKind.NUMBER, TokenKind.INVALID)
-    return token.kind in words or token.text in (")", "]", ";", "{", "}")
+def _separates(before: Token, after: Token) -> bool:
+    """Whether a statement with an error in it can end between these tokens."""
+    if before.kind in (TokenKind.NAME, TokenKind.NUMBER, TokenKind.INVALID):
+        return True
+    if before.text in (")", "]", ";", "{", "}"):
+        return True
+    return before.text not in (",", "where") and before.span.line < after.span.line
 
 
 def _statement(cursor: Cursor) -> Statement:
