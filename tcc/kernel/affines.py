@@ -24,7 +24,8 @@ def _of_statement(statement: ir.Statement) -> list[Affine]:
         case ir.Store(_, index, value):
             return [a for e in (*index, value) for a in _of_value(e)]
         case ir.VectorMove() | ir.AsyncCopy():
-            return [*statement.target_index, *statement.source_index]
+            indices = (*statement.target_index, *statement.source_index)
+            return [a for i in indices for a in _of_value(i)]
         case ir.Declare() | ir.Barrier() | ir.Comment() | ir.AsyncCommit() | ir.AsyncWait():
             return []
         case _:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tcc.affine import Affine, ceil_div, const, minimum, var
 from tcc.frontend import tir
@@ -15,7 +16,7 @@ from tcc.kernel.bank import choose_padding
 from tcc.kernel.digits import Digits
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
-from tcc.kernel.tile_copy import Numbers, Tile, TileCopy
+from tcc.kernel.tile_copy import Numbers, Tile, TileCopy, merged
 from tcc.kernel.values import Values, combine
 from tcc.kernel.vector import divides, widths
 from tcc.scalar import ScalarType
@@ -62,7 +63,7 @@ class _Contraction:
         self._threads = state.plan.block[0] * state.plan.block[1] * state.plan.block[2]
         self._shared = {o: self._tile(o) for o in chain.operands if self._is_shared(o)}
         self._copies = [
-            TileCopy(state, t, self._thread(), self._threads)
+            TileCopy(state, merged(t), self._thread(), self._threads)
             for t in dict.fromkeys(self._shared.values())
         ]
 
@@ -73,7 +74,7 @@ class _Contraction:
         declared: list[ir.Statement] = [
             ir.Declare(t.shared) for t in dict.fromkeys(self._shared.values())
         ]
-        declared += [ir.Declare(c.register) for c in self._copies]
+        declared += [s for c in self._copies for s in c.prologue()]
         if not self._copies:
             return self._tile_loops(lambda n: self._points(n, const(0)))
         if self._buffered:
@@ -279,8 +280,9 @@ class _Contraction:
         extents = tuple(high - low + 1 for low, high in intervals)
         lows = tuple(low for low, _ in intervals)
         order = self._layout(operand, source, extents)
+        rows = self._rows(source, extents, order)
         stages = 2 if self._buffered else 1
-        shared = self._shared_buffer(operand, source, extents, order, stages)
+        shared = self._shared_buffer(operand, source, rows, stages)
 
         def origin(number: Numbers) -> tuple[Affine, ...]:
             return tuple(
@@ -290,8 +292,13 @@ class _Contraction:
         def limits(number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
             return self._tail_limits(operand, number, position, lows)
 
-        rank = len(self._steps)
-        return Tile(operand.tensor, source, shared, extents, order, stages, rank, origin, limits)
+        probe = tuple(
+            var(f"number {k}") if s in self._moving else const(0)
+            for k, s in enumerate(self._steps)
+        )
+        return Tile(
+            operand.tensor, source, shared, extents, order, rows, stages, probe, origin, limits
+        )
 
     def _layout(
         self, operand: Operand, source: ir.Buffer, extents: tuple[int, ...]
@@ -310,18 +317,20 @@ class _Contraction:
                 return (*(k for k in range(count) if k != dim), dim)
         return tuple(range(count))
 
-    def _shared_buffer(
-        self,
-        operand: Operand,
-        source: ir.Buffer,
-        extents: tuple[int, ...],
-        order: tuple[int, ...],
-        stages: int,
-    ) -> ir.Buffer:
+    def _rows(
+        self, source: ir.Buffer, extents: tuple[int, ...], order: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """Row lengths of the shared array, the last one padded."""
         rows = [extents[d] for d in order]
         transposed = order[-1] != len(extents) - 1
         rows[-1] = choose_padding(rows[-1], transposed=transposed, unit=widths(source.type))
-        shape = tuple(const(r) for r in ([stages, *rows] if stages > 1 else rows))
+        return tuple(rows)
+
+    def _shared_buffer(
+        self, operand: Operand, source: ir.Buffer, rows: tuple[int, ...], stages: int
+    ) -> ir.Buffer:
+        total = prod(rows)
+        shape = (const(stages), const(total)) if stages > 1 else (const(total),)
         name = self._state.names.fresh(f"shared_{operand.tensor}")
         return ir.Buffer(name, ir.Space.SHARED, source.type, shape)
 

@@ -194,9 +194,9 @@ class VectorMove:
     """
 
     target: Buffer
-    target_index: tuple[Affine, ...]
+    target_index: tuple[Affine | Expression, ...]
     source: Buffer
-    source_index: tuple[Affine, ...]
+    source_index: tuple[Affine | Expression, ...]
     width: int
 
 
@@ -205,9 +205,9 @@ class AsyncCopy:
     """`cp.async` of `width` consecutive elements from global to shared memory."""
 
     target: Buffer
-    target_index: tuple[Affine, ...]
+    target_index: tuple[Affine | Expression, ...]
     source: Buffer
-    source_index: tuple[Affine, ...]
+    source_index: tuple[Affine | Expression, ...]
     width: int
 
 

@@ -124,7 +124,12 @@ class _Writer:
         self.lines.append(f"{indent}{target} = {source};")
 
     def _wide(
-        self, buffer: ir.Buffer, index: tuple[Affine, ...], type: str, *, constant: bool
+        self,
+        buffer: ir.Buffer,
+        index: tuple[Affine | ir.Expression, ...],
+        type: str,
+        *,
+        constant: bool,
     ) -> str:
         const = "const " if constant else ""
         return f"*reinterpret_cast<{const}{type}*>(&{self._printer.element(buffer, index)})"

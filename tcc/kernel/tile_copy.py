@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc.affine import Affine, const, var
@@ -11,7 +11,7 @@ from tcc.kernel import ir
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
 from tcc.kernel.vector import divides, rows_aligned, widths
-
+from tcc.scalar import ScalarType
 
 Numbers: TypeAlias = tuple[Affine, ...]
 """The k-tile number of every reduction loop of a chain."""
@@ -23,8 +23,8 @@ class Tile:
 
     `origin` maps the k-tile numbers of the reduction loops to the storage subscripts of the first
     element; `limits` are further conditions (`>= 0`) on a position, for the tail of a reduction.
-    `rank` is the number of reduction loops. `order` lists the
-    tensor dimensions, slowest first, as they are laid out; `stages` copies exist.
+    `probe` has a variable for every k-tile number that moves and 0 elsewhere. `order` lists the tensor dimensions, slowest first, as
+    they are laid out, in rows of `rows` elements; `stages` copies exist.
     """
 
     tensor: str
@@ -32,15 +32,23 @@ class Tile:
     shared: ir.Buffer
     extents: tuple[int, ...]
     order: tuple[int, ...]
+    rows: tuple[int, ...]
     stages: int
-    rank: int
+    probe: Numbers
     origin: Callable[[Numbers], tuple[Affine, ...]]
     limits: Callable[[Numbers, tuple[Affine, ...]], list[Affine]]
 
     def place(self, stage: Affine, position: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Subscripts of the shared array for a position inside the box."""
-        inner = tuple(position[d] for d in self.order)
-        return (stage, *inner) if self.stages > 1 else inner
+        offset = self.offset(position)
+        return (stage, offset) if self.stages > 1 else (offset,)
+
+    def offset(self, position: tuple[Affine, ...]) -> Affine:
+        """Element number of a position inside one stage."""
+        total = const(0)
+        for dim, row in zip(self.order, self.rows, strict=True):
+            total = total * row + position[dim]
+        return total
 
     @property
     def elements(self) -> int:
@@ -51,8 +59,57 @@ class Tile:
         return total
 
 
+def merged(tile: Tile) -> Tile:
+    """The tile with neighbouring dimensions as one where it covers whole rows of the tensor.
+
+    Longer rows mean wider loads and fewer divisions. Dimensions stay apart where the shared
+    layout separates or pads them.
+    """
+    for dim in range(len(tile.extents) - 1, 0, -1):
+        place = tile.order.index(dim)
+        whole = tile.source.shape[dim] == const(tile.extents[dim])
+        neighbours = place > 0 and tile.order[place - 1] == dim - 1
+        start = tile.origin(tile.probe)[dim] == const(0)
+        if whole and neighbours and start and tile.rows[place] == tile.extents[dim]:
+            return merged(_merge(tile, dim))
+    return tile
+
+
+def _merge(tile: Tile, dim: int) -> Tile:
+    """Dimension `dim` joined to the one before it."""
+    extent = tile.extents[dim]
+    place = tile.order.index(dim)
+    rows = [*tile.rows[: place - 1], tile.rows[place - 1] * extent, *tile.rows[place + 1 :]]
+    shape = tile.source.shape
+    source = replace(
+        tile.source, shape=(*shape[: dim - 1], shape[dim - 1] * extent, *shape[dim + 1 :])
+    )
+
+    def origin(numbers: Numbers) -> tuple[Affine, ...]:
+        at = tile.origin(numbers)
+        return (*at[: dim - 1], at[dim - 1] * extent, *at[dim + 1 :])
+
+    def limits(numbers: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
+        outer, inner = position[dim - 1] // extent, position[dim - 1] % extent
+        return tile.limits(numbers, (*position[: dim - 1], outer, inner, *position[dim:]))
+
+    return replace(
+        tile,
+        source=source,
+        extents=(*tile.extents[: dim - 1], tile.extents[dim - 1] * extent, *tile.extents[dim + 1 :]),
+        order=tuple(d - (d >= dim) for d in tile.order if d != dim),
+        rows=tuple(rows),
+        origin=origin,
+        limits=limits,
+    )
+
+
 class TileCopy:
-    """The two halves of a copy: global memory to registers, registers to shared memory."""
+    """The two halves of a copy: global memory to registers, registers to shared memory.
+
+    Where the threads do not walk whole rows, the places of a thread's elements are computed once,
+    before the k-tiles: divisions by row lengths cost more than the copy.
+    """
 
     def __init__(self, state: State, tile: Tile, thread: Affine, threads: int) -> None:
         self._state = state
@@ -62,112 +119,184 @@ class TileCopy:
         self.width = self._width()
         self._vectors = tile.elements // self.width
         self._rounds = -(-self._vectors // threads)
-        name = state.names.fresh(f"next_{tile.tensor}")
-        shape = (const(self._rounds), const(self.width)) if self.width > 1 else (const(self._rounds),)
+        names = state.names
+        self._round = names.fresh("r")
+        rounds = const(self._rounds)
+        shape = (rounds, const(self.width)) if self.width > 1 else (rounds,)
+        name = names.fresh(f"next_{tile.tensor}")
         self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, shape)
-        self._round = state.names.fresh("r")
+        inner = tile.elements // tile.extents[0] // self.width
+        self._hoisted = threads % max(1, inner) != 0 and not tile.source.wide
+        self._source = self._ints("source", rounds)
+        self._target = self._ints("target", rounds)
+        inside = names.fresh(f"inside_{tile.tensor}")
+        self._inside = ir.Buffer(inside, ir.Space.PRIVATE, ScalarType.BOOL, (rounds,))
+        self._tested = self._hoisted and bool(self._fixed_conditions())
+
+    def prologue(self) -> list[ir.Statement]:
+        """Declarations, and what does not change from k-tile to k-tile."""
+        result: list[ir.Statement] = [ir.Declare(self.register)]
+        if not self._hoisted:
+            return result
+        position, here = self._position(), (var(self._round),)
+        source = ir.Int(_flat(position, self._tile.source.shape))
+        body: list[ir.Statement] = [
+            ir.Store(self._source, here, source),
+            ir.Store(self._target, here, ir.Int(self._tile.offset(position))),
+        ]
+        result += [ir.Declare(self._source), ir.Declare(self._target)]
+        if self._tested:
+            result.append(ir.Declare(self._inside))
+            body.append(ir.Store(self._inside, here, _all(self._fixed_conditions())))
+        return [*result, self._every_round(body)]
 
     def load(self, number: Numbers) -> list[ir.Statement]:
         """Fetch this thread's part of a k-tile into registers; zero outside the tensor."""
-        tile, width = self._tile, self.width
-        position = self._position()
-        index = tuple(o + p for o, p in zip(tile.origin(number), position, strict=True))
-        here = (var(self._round), const(0)) if width > 1 else (var(self._round),)
-        if width > 1:
-            fetch: ir.Statement = ir.VectorMove(self.register, here, tile.source, index, width)
-        else:
-            fetch = ir.Store(self.register, here, ir.Load(tile.source, index))
-        wanted = self._conditions(number, position)
-        if wanted:
-            return self._all_rounds([ir.If(tuple(wanted), (fetch,), self._zeros(here))])
-        return self._all_rounds([fetch])
+        conditions = self._conditions(number)
+        tests: list[Affine | ir.Expression] = list(conditions)
+        if self._hoisted:
+            moving = frozenset().union(*(n.variables for n in number))
+            tests = [c for c in conditions if c.variables & moving]
+            if self._tested:
+                tests.insert(0, ir.Load(self._inside, (var(self._round),)))
+        elif self._partial():
+            tests.insert(0, self._in_box())
+        fetch = self._fetch(number)
+        if tests:
+            fetch = ir.If(tuple(tests), (fetch,), self._zeros())
+        return [self._every_round([fetch])]
 
     def store(self, stage: Affine) -> list[ir.Statement]:
         """Put this thread's part into the shared array."""
-        tile, width = self._tile, self.width
-        position = self._position()
-        last = len(tile.extents) - 1
-        if width > 1 and tile.order[-1] == last:
-            move = ir.VectorMove(
-                tile.shared, tile.place(stage, position), self.register, (var(self._round), const(0)), width
-            )
-            return self._all_rounds([move])
-        moves: list[ir.Statement] = []
-        for lane in range(width):
-            moved = (*position[:last], position[last] + lane)
-            here = (var(self._round), const(lane)) if width > 1 else (var(self._round),)
-            moves.append(
-                ir.Store(tile.shared, tile.place(stage, moved), ir.Load(self.register, here))
-            )
-        return self._all_rounds(moves)
+        moves = self._puts(stage)
+        if self._partial():
+            moves = [ir.If((self._in_box(),), tuple(moves))]
+        return [self._every_round(moves)]
 
-    def _zeros(self, here: tuple[Affine, ...]) -> tuple[ir.Statement, ...]:
-        zero = ir.Const(0, self.register.type)
+    # -- one round -------------------------------------------------------------------------
+
+    def _fetch(self, number: Numbers) -> ir.Statement:
+        tile, origin = self._tile, self._tile.origin(number)
+        if self._hoisted:
+            flat = ir.Buffer(
+                tile.source.name, ir.Space.GLOBAL, tile.source.type, (const(1),), tile.source.readonly
+            )
+            base = ir.Int(_flat(origin, tile.source.shape))
+            step = ir.Load(self._source, (var(self._round),))
+            index: ir.Expression = ir.Binary("+", base, step, ScalarType.INT32)
+            if self.width == 1:
+                return ir.Store(self.register, self._lane(0), ir.Load(flat, (index,)))
+            return ir.VectorMove(self.register, self._lane(0), flat, (index,), self.width)
+        at = tuple(o + p for o, p in zip(origin, self._position(), strict=True))
         if self.width == 1:
-            return (ir.Store(self.register, here, zero),)
+            return ir.Store(self.register, self._lane(0), ir.Load(tile.source, at))
+        return ir.VectorMove(self.register, self._lane(0), tile.source, at, self.width)
+
+    def _puts(self, stage: Affine) -> list[ir.Statement]:
+        tile, position = self._tile, self._position()
+        last = len(tile.extents) - 1
+        straight = tile.order[-1] == last
+        if self.width > 1 and straight:
+            place = self._place(stage, position, 0)
+            return [ir.VectorMove(tile.shared, place, self.register, self._lane(0), self.width)]
+        return [
+            ir.Store(
+                tile.shared,
+                self._place(stage, position, lane),
+                ir.Load(self.register, self._lane(lane)),
+            )
+            for lane in range(self.width)
+        ]
+
+    def _place(
+        self, stage: Affine, position: tuple[Affine, ...], lane: int
+    ) -> tuple[Affine | ir.Expression, ...]:
+        """Subscripts of the shared array for one lane of this thread's vector."""
+        last = len(self._tile.extents) - 1
+        moved = (*position[:last], position[last] + lane)
+        if not self._hoisted:
+            return self._tile.place(stage, moved)
+        step = self._tile.offset(moved) - self._tile.offset(position)
+        base = ir.Load(self._target, (var(self._round),))
+        offset: ir.Expression = base
+        if step != const(0):
+            offset = ir.Binary("+", base, ir.Int(step), ScalarType.INT32)
+        return (stage, offset) if self._tile.stages > 1 else (offset,)
+
+    def _lane(self, lane: int) -> tuple[Affine, ...]:
+        return (var(self._round), const(lane)) if self.width > 1 else (var(self._round),)
+
+    def _zeros(self) -> tuple[ir.Statement, ...]:
+        zero = ir.Const(0, self.register.type)
         return tuple(
-            ir.Store(self.register, (here[0], const(lane)), zero) for lane in range(self.width)
+            ir.Store(self.register, self._lane(lane), zero) for lane in range(self.width)
         )
 
-    def _all_rounds(self, body: list[ir.Statement]) -> list[ir.Statement]:
-        if self._rounds * self._threads > self._vectors:
-            bound = const(self._vectors - 1) - self._linear()
-            body = [ir.If((bound,), tuple(body))]
-        return [ir.For(self._round, const(0), const(self._rounds), 1, True, tuple(body))]
+    def _every_round(self, body: list[ir.Statement]) -> ir.Statement:
+        return ir.For(self._round, const(0), const(self._rounds), 1, True, tuple(body))
+
+    # -- positions and conditions ----------------------------------------------------------
+
+    def _partial(self) -> bool:
+        return self._rounds * self._threads > self._vectors
+
+    def _in_box(self) -> Affine:
+        return const(self._vectors - 1) - self._linear()
 
     def _linear(self) -> Affine:
         return self._thread + var(self._round) * self._threads
 
-    def _position(self) -> tuple[Affine, ...]:
-        """Position inside the box; the last tensor dimension fastest, in vectors."""
+    def _coordinates(self) -> tuple[Affine, ...]:
+        """Position inside the box, the last dimension in vectors."""
         extents = [*self._tile.extents]
         extents[-1] //= self.width
         left = self._linear()
-        position: list[Affine] = []
+        found: list[Affine] = []
         for number, extent in enumerate(reversed(extents)):
-            outermost = number == len(extents) - 1
-            position.append(left if outermost else left % extent)
+            found.append(left if number == len(extents) - 1 else left % extent)
             left = left // extent
-        position[0] = position[0] * self.width
-        return tuple(reversed(position))
+        return tuple(reversed(found))
 
-    def _conditions(self, number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
+    def _position(self) -> tuple[Affine, ...]:
+        """Position inside the box, in elements."""
+        *outer, last = self._coordinates()
+        return (*outer, last * self.width)
+
+    def _conditions(self, number: Numbers) -> list[Affine]:
         """What keeps a position inside the tensor and the reduction, unless it always does.
 
         Proved for free coordinates of the box, since interval arithmetic does not see that the
         quotients and remainders of a thread number stay inside.
         """
-        free = [f"coordinate {d}" for d in range(len(position))]
-        steps = [1] * (len(position) - 1) + [self.width]
+        tile = self._tile
+        free = [f"coordinate {d}" for d in range(len(tile.extents))]
+        steps = [1] * (len(free) - 1) + [self.width]
         scopes = [
             Scope(name, const(0), const(extent // step))
-            for name, extent, step in zip(free, self._tile.extents, steps, strict=True)
+            for name, extent, step in zip(free, tile.extents, steps, strict=True)
         ]
         inside = tuple(var(name) * step for name, step in zip(free, steps, strict=True))
-        index = tuple(o + p for o, p in zip(self._tile.origin(number), inside, strict=True))
-        conditions = self._in_tensor(index) + self._tile.limits(number, inside)
-        values = dict(zip(free[:-1], position[:-1], strict=True))
-        last = {free[-1]: self._linear_last()}
-        wanted = self._state.points.unproved_in(conditions, scopes)
-        return [c.substitute(values | last) for c in wanted]
-
-    def _linear_last(self) -> Affine:
-        """The vector number along the last dimension."""
-        extents = self._tile.extents
-        number = self._linear()
-        return number if len(extents) == 1 else number % (extents[-1] // self.width)
-
-    def _in_tensor(self, index: tuple[Affine, ...]) -> list[Affine]:
-        """Positions are bounded by the box, so only the box's ends need a test."""
-        conditions: list[Affine] = []
-        for at, extent in zip(index, self._tile.source.shape, strict=True):
+        index = tuple(o + p for o, p in zip(tile.origin(number), inside, strict=True))
+        conditions = tile.limits(number, inside)
+        for at, extent in zip(index, tile.source.shape, strict=True):
             conditions += [at, extent - 1 - at]
-        return conditions
+        wanted = self._state.points.unproved_in(conditions, scopes)
+        values = dict(zip(free, self._coordinates(), strict=True))
+        return [c.substitute(values) for c in wanted]
+
+    def _fixed_conditions(self) -> list[Affine]:
+        """The conditions that no k-tile number takes part in, with the box's own end."""
+        probe = self._tile.probe
+        moving = {n for p in probe for n in p.variables}
+        fixed = [c for c in self._conditions(probe) if not c.variables & moving]
+        return [self._in_box(), *fixed] if self._partial() else fixed
 
     def _width(self) -> int:
         tile = self._tile
-        probe = tuple(var(f"number {k}") for k in range(tile.rank))
+        probe = tile.probe
         origin = tile.origin(probe)
+        if not tile.extents:
+            return 1
         for width in widths(tile.source.type):
             aligned = divides(width, origin[-1]) and tile.extents[-1] % width == 0
             whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
@@ -176,3 +305,27 @@ class TileCopy:
             if aligned and whole and even:
                 return width
         return 1
+
+    def _ints(self, wanted: str, rounds: Affine) -> ir.Buffer:
+        name = self._state.names.fresh(f"{wanted}_{self._tile.tensor}")
+        return ir.Buffer(name, ir.Space.PRIVATE, ScalarType.INT32, (rounds,))
+
+
+def _flat(index: Sequence[Affine], shape: Sequence[Affine]) -> Affine:
+    """The row-major offset of an index."""
+    total = const(0)
+    for at, extent in zip(index, shape, strict=True):
+        total = total * extent + at
+    return total
+
+
+def _all(conditions: list[Affine]) -> ir.Expression:
+    """Whether every condition is `>= 0`."""
+    tests = [
+        ir.Binary(">=", ir.Int(c), ir.Const(0, ScalarType.INT32), ScalarType.BOOL)
+        for c in conditions
+    ]
+    result: ir.Expression = tests[0]
+    for test in tests[1:]:
+        result = ir.Binary("&&", result, test, ScalarType.BOOL)
+    return result

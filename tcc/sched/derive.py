@@ -24,7 +24,7 @@ DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
 
 MOST_POINTS = 128
 UNROLLED_LIMIT = 1280
-K_POINTS = (8, 16)
+K_POINTS = (8, 16, 32)
 THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)

@@ -32,6 +32,8 @@ TYPICAL_SIZE = 1024
 OVERHEAD_REGISTERS = 32
 LOOP_OVERHEAD = 24
 COPY_INSTRUCTIONS = 3.0
+PLACED_COPY_INSTRUCTIONS = 11.0
+"""Of a copy whose threads do not walk whole rows: places come from registers, with a predicate."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,17 @@ class _Reads:
     element_bytes: int
     rows: tuple[Mapping[str, int], ...]
     used: frozenset[str]
-    aligned: bool
+    alignment: int
+    shape: tuple[int, ...]
+
+    def row(self, extents: list[int]) -> int:
+        """Consecutive elements that a box with these extents has in memory."""
+        length = 1
+        for extent, whole in zip(reversed(extents), reversed(self.shape), strict=True):
+            length *= extent
+            if extent != whole:
+                break
+        return length
 
 
 class Model:
@@ -96,9 +108,9 @@ class Model:
 def _reads(forms: tuple[Affine, ...], tensor: tir.Tensor, names: tuple[str, ...]) -> _Reads:
     rows = tuple({n: f.coefficient(n) for n in names if f.coefficient(n)} for f in forms)
     used = frozenset(n for row in rows for n in row)
-    last = tensor.shape[-1] if tensor.shape else None
-    aligned = last is not None and (not last.is_constant or last.value % 4 == 0)
-    return _Reads(tensor.name, tensor.type.bytes, rows, used, aligned)
+    shape = tuple(extent_of(s) for s in tensor.shape)
+    alignment = shape[-1] if shape and tensor.shape[-1].is_constant else 4
+    return _Reads(tensor.name, tensor.type.bytes, rows, used, alignment, shape)
 
 
 class _Evaluation:
@@ -133,7 +145,8 @@ class _Evaluation:
             per_tile, registers = float(LOOP_OVERHEAD), registers + self._points * updates
             for operand in operands:
                 fragment = prod(n for d, n in self._digits.items() if d in operand.used)
-                box = self._box(operand, loops)
+                extents = self._box(operand, loops)
+                box = prod(extents)
                 registers += fragment
                 width = self._width(operand)
                 loads = ceil(fragment / width)
@@ -141,8 +154,7 @@ class _Evaluation:
                 wavefronts += loads * self._wavefronts(operand, width) * points * tiles
                 traffic += box * operand.element_bytes * tiles
                 if self._is_shared(operand):
-                    rounds = ceil(box / (4 if operand.aligned else 1) / self._threads)
-                    per_tile += COPY_INSTRUCTIONS * rounds + 2
+                    per_tile += self._copy(operand, extents)
                     registers += ceil(box / self._threads)
                     shared += box * operand.element_bytes * (2 if self._plan.pipeline > 1 else 1)
             issue += (per_point * points + per_tile) * tiles
@@ -169,10 +181,19 @@ class _Evaluation:
     def _is_shared(self, operand: _Reads) -> bool:
         return self._staging.get(operand.tensor) is Staging.SHARED
 
-    def _box(self, operand: _Reads, loops: tuple[str, ...]) -> int:
-        """Elements of an operand that a block uses in one k-tile."""
+    def _box(self, operand: _Reads, loops: tuple[str, ...]) -> list[int]:
+        """Extents of what a block uses of an operand in one k-tile."""
         spans = self._tiles | {n: self._k_tiles.get(n, 1) for n in loops}
-        return prod(1 + sum(abs(c) * (spans[n] - 1) for n, c in r.items()) for r in operand.rows)
+        return [1 + sum(abs(c) * (spans[n] - 1) for n, c in r.items()) for r in operand.rows]
+
+    def _copy(self, operand: _Reads, extents: list[int]) -> float:
+        """Instructions of a thread to copy its part of a box to shared memory."""
+        row = operand.row(extents)
+        width = next(w for w in (4, 2, 1) if row % w == 0 and operand.alignment % w == 0)
+        rounds = ceil(prod(extents) / width / self._threads)
+        inner = max(1, row // width if row < prod(extents) else prod(extents[1:]) // width)
+        regular = self._threads % inner == 0
+        return (COPY_INSTRUCTIONS if regular else PLACED_COPY_INSTRUCTIONS) * rounds + 2
 
     def _width(self, operand: _Reads) -> int:
         """Elements of one fragment load: the inner digit of a dimension it walks with step 1."""
@@ -185,7 +206,7 @@ class _Evaluation:
             if len(mine) != 1 or mine[0][plan.dim] != 1:
                 continue
             moved = any(n in self._k_tiles and self._k_tiles[n] > 1 for n in mine[0])
-            if moved or not (shared or operand.aligned):
+            if moved or not (shared or operand.alignment % 4 == 0):
                 continue
             return next(w for w in (4, 2, 1) if plan.inner % w == 0)
         return 1
