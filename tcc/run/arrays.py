@@ -32,7 +32,7 @@ class Bound:
 def bind(interface: Interface, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> Bound:
     """The arrays as NumPy sees them, and every size.
 
-    CompileError (E0601 to E0610) with one diagnostic for each thing that does not fit.
+    CompileError (E0601 to E0608) with one diagnostic for each thing that does not fit.
     """
     report = Report()
     taken = [t for t in interface.tensors if t.role is not Role.OUTPUT]
@@ -188,7 +188,7 @@ def _bound(interface: Interface, listing: Listing, sizes: Mapping[str, int]) -> 
 
 
 def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...], ...]]) -> None:
-    """CompileError (E0608) unless arrays that are used in place are row-major without gaps.
+    """CompileError (E0708) unless arrays that are used in place are row-major without gaps.
 
     `layouts` has a shape and a tuple of strides in elements for each array.
     """
@@ -198,7 +198,7 @@ def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...
         if not _is_dense(shape, strides):
             report.add(
                 error(
-                    "E0608",
+                    "E0708",
                     f"array `{name}` is not dense in row-major order",
                     listing.name_span(name),
                     f"shape {shape}, strides {strides} elements",

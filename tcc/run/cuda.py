@@ -45,7 +45,7 @@ class CudaDevice:
     ) -> dict[str, Any]:
         """The outputs, in fresh arrays; see `tcc.run.device.Device.run`.
 
-        CuPy arrays when an input is an array on a GPU (dense row-major, E0608), else NumPy arrays.
+        CuPy arrays when an input is an array on a GPU (dense row-major, E0708), else NumPy arrays.
         """
         call = self.prepare(artifact, arrays, sizes)
         on_gpu = any(_is_on_gpu(a) for a in arrays.values())

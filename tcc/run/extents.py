@@ -49,13 +49,10 @@ class Extents:
             self._bind(name, value, Label(self._span(tensor, dimension), text))
 
     def check(self) -> None:
-        """Solve what is left, then compare every dimension with its extent."""
-        while self._solve_one():
-            pass
+        """Compare the other dimensions with their extents. ValueError when a size is unknown."""
         missing = [s for s in self._interface.symbolic if s not in self.values]
         if missing:
-            self._undetermined(missing)
-            return
+            raise ValueError(f"no shape and no given size tells {missing}")
         for tensor, dimension in self._open:
             self._compare(tensor, dimension)
 
@@ -79,53 +76,18 @@ class Extents:
 
     def _out_of_range(self, name: str, value: int, span: Span) -> None:
         message = f"size `{name}` is {value}; a size is at least 1 and at most {LARGEST_SIZE}"
-        self._report.add(error("E0609", message, span, "out of range"))
+        self._report.add(error("E0607", message, span, "out of range"))
 
     def _unknown(self, name: str, known: tuple[str, ...], span: Span) -> None:
         self._report.add(
             error(
-                "E0610",
+                "E0608",
                 f"`{self._interface.function}` has no size `{name}`",
                 span,
                 f"the sizes are {', '.join(f'`{k}`' for k in known) or 'none'}",
                 help=suggestion(name, known),
             )
         )
-
-    def _solve_one(self) -> bool:
-        return any(self._solve(tensor, dimension) for tensor, dimension in self._open)
-
-    def _solve(self, tensor: Argument, dimension: int) -> bool:
-        """Bind the one unknown size of an extent such as `2 * N + 1`; says whether it did."""
-        extent = tensor.shape[dimension]
-        unknown = sorted(extent.variables - self.values.keys())
-        if len(unknown) != 1 or not extent.is_linear:
-            return False
-        factor = extent.coefficient(unknown[0])
-        rest = extent.without(unknown).evaluate(self.values)
-        actual = self._listing.arrays[tensor.name].shape[dimension]
-        if factor == 0 or (actual - rest) % factor:
-            return False
-        value = (actual - rest) // factor
-        text = f"`{extent}` is {actual}, hence `{unknown[0]}` is {value}"
-        self._bind(unknown[0], value, Label(self._span(tensor, dimension), text))
-        return unknown[0] in self.values
-
-    def _undetermined(self, missing: list[str]) -> None:
-        """No shape has these sizes as a dimension; blame an extent that contains one."""
-        if self._report.errors:
-            return
-        for name in missing:
-            where = next(((t, d) for t, d in self._open if name in t.shape[d].variables), None)
-            self._report.add(
-                error(
-                    "E0607",
-                    f"no shape tells the size `{name}`",
-                    self._span(*where) if where else self._listing.start_span(),
-                    f"this is `{where[0].shape[where[1]]}`" if where else "",
-                    help=(f"give it: `sizes={{'{name}': ...}}`, or `--size {name}=...`",),
-                )
-            )
 
     def _compare(self, tensor: Argument, dimension: int) -> None:
         extent = tensor.shape[dimension]

@@ -35,10 +35,6 @@ class Listing:
             self._write("\n")
         self._source = Source("<arrays>", self._text or "\n")
 
-    def start_span(self) -> Span:
-        """The first character, where nothing in particular is to blame."""
-        return self._span((0, 1))
-
     def name_span(self, name: str) -> Span:
         """The array's name."""
         return self._span(self._names[name])

@@ -182,7 +182,7 @@ def test_arrays_on_the_gpu_stay_there(device, two_kernels):
     assert isinstance(result["O"], DeviceArray)
     assert result["O"] is not o
     strided = DeviceArray(np.zeros((4, 2), np.float32)[:, 0])
-    with pytest.raises(CompileError, match="E0608"):
+    with pytest.raises(CompileError, match="E0708"):
         device.run(two_kernels, {"A": strided, "O": o}, {})
     with pytest.raises(CompileError, match="E0605"):
         device.run(two_kernels, {"A": DeviceArray(np.zeros(5, np.float32)), "O": o}, {})
