@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TypeVar
 
 from tcc.diagnostics import Label, Report, error
@@ -24,6 +23,7 @@ from tcc.frontend.mistakes import (
     OUTPUTS,
 )
 from tcc.frontend.statements import body, starts_statement
+from tcc.frontend.suggest import closest
 from tcc.frontend.tokens import TokenKind
 from tcc.scalar import SPELLINGS, ScalarType
 from tcc.source import Source, Span
@@ -174,10 +174,10 @@ def _dimension(cursor: Cursor) -> Name | Number:
 def _untyped(cursor: Cursor) -> Parameter:
     """An input that starts with a name: either an unknown type, or none."""
     word = cursor.token
-    guess = get_close_matches(word.text, sorted(SPELLINGS), n=1)
+    guess = closest(word.text, SPELLINGS)
     followed = cursor.peek(1).kind is TokenKind.NAME or cursor.peek(1).text == "("
     if followed:
-        help_lines = (f"did you mean `{guess[0]}`?",) if guess else ()
+        help_lines = (f"did you mean `{guess}`?",) if guess else ()
         message = f"`{word.text}` is not a type"
     else:
         help_lines = (

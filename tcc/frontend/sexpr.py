@@ -1,4 +1,4 @@
-"""The syntax tree as nested lists: what `--emit ast` prints, and the ground of the canonical text.
+"""The syntax tree as nested lists, the form in which trees are compared and made canonical.
 
 Spans and parentheses leave no trace, spellings do: two trees print alike exactly when they are
 equal up to spans.
