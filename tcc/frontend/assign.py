@@ -50,6 +50,7 @@ class _Assignment:
 
     def run(self) -> None:
         is_tensor = check_target(self._statement.target, self._scope)
+        self._scope.writing = self._name if is_tensor else None
         self._require(is_tensor)
         if is_tensor:
             self._require(check_rank(self._statement.target, self._rank, self._scope))

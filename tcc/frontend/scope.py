@@ -45,7 +45,8 @@ class Scope:
     `targets` are all names that statements write, `read` all names that their right sides use.
     `known` sizes are put in where a form is affine only with them; `given` sizes decide what the
     program demands (none in a def that is called: its caller decides). `indices` are the index
-    variables seen so far, `unclear` the names with two meanings, whose uses are not looked at.
+    variables seen so far, `unclear` the names with two meanings, whose uses are not looked at. `writing` is the
+    target of the current statement.
     """
 
     definition: ast.Definition
@@ -59,6 +60,7 @@ class Scope:
     tensors: dict[str, Symbol] = field(default_factory=dict)
     indices: dict[str, Span] = field(default_factory=dict)
     unclear: set[str] = field(default_factory=set)
+    writing: str | None = None
     wrong_targets: bool = False
 
     def is_tensor(self, name: str) -> bool:
@@ -77,7 +79,7 @@ class Scope:
             return "an output tensor"
         if name in BUILTINS or name in OPERATORS:
             return "a builtin function"
-        if name in self.tensors:
+        if name in self.tensors or name == self.writing:
             return "a tensor"
         return None
 

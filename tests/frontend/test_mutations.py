@@ -13,7 +13,7 @@ from tcc.frontend.elaborate import elaborate, elaborate_all
 from tcc.frontend.lexer import tokenize
 from tcc.frontend.parser import parse
 from tcc.frontend.specialise import specialise
-from tcc.frontend.tokens import TokenKind
+from tcc.frontend.tokens import Token, TokenKind
 from tcc.source import Source
 from tests.frontend.well_formed import check
 
@@ -41,29 +41,29 @@ WORDS = (
 )  # fmt: skip
 
 
-def tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[Token]:
     found = tokenize(Source("seed.tc", text), Report())
-    return [t.text for t in found if t.kind not in (TokenKind.COMMENT, TokenKind.END)]
+    return [t for t in found if t.kind not in (TokenKind.COMMENT, TokenKind.END)]
 
 
-def mutant(words: list[str], rng: random.Random) -> str:
-    """One or two words dropped, doubled, swapped, or replaced by one of the program or any."""
-    words = list(words)
+def mutant(words: list[Token], rng: random.Random) -> str:
+    """One or two words dropped, doubled, swapped, or replaced, mostly by one of their kind."""
+    texts = [w.text for w in words]
     for _ in range(rng.choice((1, 1, 1, 2))):
         at = rng.randrange(len(words))
-        match rng.randrange(6):
+        match rng.randrange(12):
             case 0:
-                del words[at]
+                texts[at] = ""
             case 1:
-                words.insert(at, words[at])
+                texts[at] += f" {texts[at]}"
             case 2:
                 other = rng.randrange(len(words))
-                words[at], words[other] = words[other], words[at]
-            case 3 | 4:
-                words[at] = rng.choice(words)
+                texts[at], texts[other] = texts[other], texts[at]
+            case 3:
+                texts[at] = rng.choice(WORDS)
             case _:
-                words[at] = rng.choice(WORDS)
-    return " ".join(words)
+                texts[at] = rng.choice([w.text for w in words if w.kind is words[at].kind])
+    return " ".join(texts)
 
 
 def analyse(text: str, rng: random.Random) -> None:

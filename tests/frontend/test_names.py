@@ -81,6 +81,10 @@ REJECTED = {
         "def f(float(N) X) -> (Y) { Y(i) = T(i) T(i) = X(i) }",
         "E0220 1:35",
     ),
+    "target as an index on the right": (
+        "def f(float(N, N) X) -> (Y) { T(n) max=! X(n, T) Y(n) = T(n) }",
+        "E0220 1:47",
+    ),
     "scalar temporary read before it is written": (
         "def f(float(N) X) -> (Y) { Y(i) = X(i) / T T +=! X(i) }",
         "E0220 1:42",
