@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from tcc.affine import Affine, Interval
+from tcc.affine import Affine, Interval, const
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
 from tcc.kernel.text import C_TYPES, Printer
@@ -42,6 +42,14 @@ def _alias_extents(kernel: ir.Kernel) -> list[Affine]:
     return extents
 
 
+def _scope(var: str, value: Affine | ir.Expression) -> Scope:
+    """What is known of a `Let` variable."""
+    if isinstance(value, Affine):
+        return Scope(var, value, value + 1)
+    low, high = ScalarType.INT32.integer_range
+    return Scope(var, const(low), const(high + 1))
+
+
 class _Writer:
     def __init__(self, printer: Printer) -> None:
         self.lines: list[str] = []
@@ -62,6 +70,7 @@ class _Writer:
             case ir.Let(var, value):
                 text = p.affine(value) if isinstance(value, Affine) else p.value(value)
                 self.lines.append(f"{indent}const int {var} = {text};")
+                p.scopes.append(_scope(var, value))
             case ir.Declare(buffer):
                 self.lines.append(indent + declaration(buffer))
             case ir.Store(buffer, index, value):
