@@ -9,8 +9,6 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -50,6 +48,7 @@ class FaultKind(Enum):
     WORKER_LOST = 12
     WORKSPACE_SIZE = 13
     SETUP = 14
+    MISALIGNED = 15
 
 
 @dataclass(frozen=True)
@@ -200,10 +199,6 @@ def _pages(length: int) -> int:
 
 
 def _anonymous_file(length: int) -> int:
-    if sys.platform == "linux":
-        descriptor = os.memfd_create("tcc-job")
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = os.memfd_create("tcc-job")
     os.ftruncate(descriptor, length)
     return descriptor

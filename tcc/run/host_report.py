@@ -19,6 +19,12 @@ CUDA_ERRORS = {
     801: "cudaErrorNotSupported",
     999: "cudaErrorUnknown",
 }
+_FIXED = {
+    FaultKind.ARITHMETIC: "divides an integer by zero, or the smallest integer by -1",
+    FaultKind.STACK_OVERFLOW: "has local variables that do not fit on the stack of a thread",
+    FaultKind.MISALIGNED: "reads or writes a vector at an address that is not aligned",
+    FaultKind.SETUP: "memory for the run could not be mapped",
+}
 _VERBS = {0: "reads", 1: "writes", 2: "accesses"}
 
 
@@ -56,15 +62,14 @@ def fault_message(fault: Fault, buffers: Sequence[BufferName], timeout_s: float)
 
 
 def _event(fault: Fault, buffers: Sequence[BufferName], timeout_s: float) -> str:
+    fixed = _FIXED.get(fault.kind)
+    if fixed is not None:
+        return fixed
     match fault.kind:
         case FaultKind.ACCESS:
             return _access(fault, buffers)
-        case FaultKind.ARITHMETIC:
-            return "divides an integer by zero, or the smallest integer by -1"
         case FaultKind.TRAP:
             return f"is stopped by {_signal(fault.count)}"
-        case FaultKind.STACK_OVERFLOW:
-            return "has local variables that do not fit on the stack of a thread"
         case FaultKind.TIMEOUT:
             return f"does not end within {timeout_s:g} s"
         case FaultKind.SHARED_OVERRUN:
@@ -73,8 +78,6 @@ def _event(fault: Fault, buffers: Sequence[BufferName], timeout_s: float) -> str
             return f"a process that ran blocks was stopped by {_signal(fault.count)}"
         case FaultKind.WORKSPACE_SIZE:
             return f"the launcher wants {fault.offset} bytes of workspace, its interface says other"
-        case FaultKind.SETUP:
-            return "memory for the run could not be mapped"
         case _:
             return _synchronization(fault)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from tcc.errors import ToolchainError
 
 CXX_NAMES = ("g++", "clang++")
+HOST_PLATFORMS = (("Linux", "x86_64"), ("Linux", "aarch64"))
 X86_64_V3 = frozenset(("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm"))
 """What `/proc/cpuinfo` says of a CPU that runs code for the level x86-64-v3."""
 
@@ -49,7 +50,15 @@ class Compiler:
 
 
 def find_cxx() -> Compiler:
-    """g++ or clang++ from PATH, else the package `ziglang`; ToolchainError when there is none."""
+    """The compiler for the host device: g++ or clang++ from PATH, else the package `ziglang`.
+
+    ToolchainError when there is none (E0701), or the host device cannot run here (E0709).
+    """
+    if (platform.system(), platform.machine()) not in HOST_PLATFORMS:
+        raise ToolchainError(
+            f"error[E0709]: no host device on {platform.system()} {platform.machine()}\n"
+            "  = note: it runs on Linux, on x86-64 and AArch64\n"
+        )
     found = (c for c in (*map(_on_path, CXX_NAMES), zig()) if c is not None)
     compiler = next(found, None)
     if compiler is None:

@@ -14,6 +14,19 @@ from tcc.run.host import Order
 
 BOTH = pytest.mark.parametrize("order", list(Order), ids=lambda o: o.value)
 
+C_TYPES = {
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float64": "double",
+    "bool": "bool",
+}
+
 TILED = """
 extern "C" __global__ void __launch_bounds__(256) tiled(
     const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
@@ -269,11 +282,7 @@ extern "C" __global__ void copy(const float* __restrict__ X, float* __restrict__
     ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float64", "bool"],
 )
 def test_element_types(unit, tensor, host, order, scalar):
-    spelled = {
-        "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
-        "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
-        "uint64": "unsigned long long", "float64": "double", "bool": "bool",
-    }[scalar]  # fmt: skip
+    spelled = C_TYPES[scalar]
     text = f"""
 extern "C" __global__ void flip(const {spelled}* __restrict__ X, {spelled}* __restrict__ Y) {{
   __shared__ {spelled} s[37];
@@ -432,3 +441,35 @@ extern "C" __global__ void half_warp(int* Y) {
     for order in Order:
         out = host(order=order).run(artifact, {}, {})["Y"]
         np.testing.assert_array_equal(out, np.arange(16) ^ 8)
+
+
+CONVERSIONS = [
+    ("__float2int_rz", "float32", "int32", 0),
+    ("__float2uint_rz", "float32", "uint32", 0),
+    ("__float2ll_rz", "float32", "int64", -(2**63)),
+    ("__float2ull_rz", "float32", "uint64", 2**63),
+    ("__double2int_rz", "float64", "int32", -(2**31)),
+    ("__double2uint_rz", "float64", "uint32", 2**31),
+    ("__double2ll_rz", "float64", "int64", -(2**63)),
+    ("__double2ull_rz", "float64", "uint64", 2**63),
+]
+
+
+@pytest.mark.parametrize(("function", "source", "target", "nan"), CONVERSIONS)
+def test_float_to_integer_saturates(unit, tensor, host, function, source, target, nan):
+    text = f"""
+extern "C" __global__ void convert(const {"float" if source == "float32" else "double"}* X,
+                                   {C_TYPES[target]}* Y) {{
+  Y[threadIdx.x] = {function}(X[threadIdx.x]);
+}}
+"""
+    limits = np.iinfo(target)
+    powers = [2.0**k for k in (7, 30, 31, 32, 62, 63, 64, 90)]
+    x = [0.0, 0.99, 1.5, 2.5, *powers, *(p * (1 - 2.0**-20) for p in powers), np.inf]
+    x = np.array([*x, *(-v for v in x), np.nan], dtype=source)
+    clipped = [int(min(max(v, -(2.0**70)), 2.0**70)) for v in x[:-1]]
+    wanted = [min(max(v, limits.min), limits.max) for v in clipped] + [nan]
+    tensors = [tensor("X", "in", source, len(x)), tensor("Y", "out", target, len(x))]
+    artifact = unit(text, tensors, [f"convert; 1; {len(x)}; 0; X; Y"])
+    got = host().run(artifact, {"X": x}, {})["Y"]
+    assert [int(v) for v in got] == wanted

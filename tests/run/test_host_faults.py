@@ -194,6 +194,13 @@ def test_integer_division_by_zero(unit, tensor, host):
     assert failure(host(), artifact, X).startswith("kernel `k` divides an integer by zero")
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 refuses them")
+def test_misaligned_vector(unit, tensor, host):
+    body = "if (t < 15) reinterpret_cast<float4*>(Y)[t] = *reinterpret_cast<const float4*>(X + 4 * t + 1);"
+    text = failure(host(), vector_unit(unit, tensor, kernel(body)), X)
+    assert text.startswith("kernel `k` reads or writes a vector at an address that is not aligned")
+
+
 @BOTH
 @pytest.mark.parametrize("blocks", [1, 64])
 def test_hang_ends_at_the_deadline(unit, tensor, host, order, blocks):

@@ -42,6 +42,14 @@ def test_no_compiler():
     assert caught.value.exit_code == 4
 
 
+@pytest.mark.parametrize("here", [("Darwin", "arm64"), ("Linux", "riscv64")])
+def test_other_platforms(monkeypatch, here):
+    monkeypatch.setattr(toolchain.platform, "system", lambda: here[0])
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: here[1])
+    with pytest.raises(ToolchainError, match="E0709"):
+        find_cxx()
+
+
 def test_the_wheel_is_the_last_resort(path, monkeypatch, tmp_path):
     class Spec:
         submodule_search_locations = (str(tmp_path),)

@@ -12,6 +12,7 @@
 #include "shim_types.h"
 
 #include "shim_atomics.h"
+#include "shim_convert.h"
 #include "shim_launch.h"
 #include "shim_math.h"
 #include "shim_sync.h"

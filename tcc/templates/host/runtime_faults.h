@@ -59,7 +59,7 @@ Fault* claim(FaultKind kind) {
 }
 
 uint32_t access_direction(void* context) {
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__)
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
 #else
   (void)context;
@@ -67,12 +67,24 @@ uint32_t access_direction(void* context) {
 #endif
 }
 
-FaultKind kind_of(int signal, char* address) {
-  switch (signal) {
+// x86 gives no address for a misaligned vector, nor for one outside of the address space.
+bool has_no_address(const siginfo_t* info) {
+#if defined(__x86_64__)
+  return info->si_code == SI_KERNEL && info->si_addr == nullptr;
+#else
+  return info->si_signo == SIGBUS && info->si_code == BUS_ADRALN;
+#endif
+}
+
+FaultKind kind_of(const siginfo_t* info) {
+  const char* address = static_cast<const char*>(info->si_addr);
+  switch (info->si_signo) {
     case SIGALRM: return kTimeout;
     case SIGFPE: return kArithmetic;
     case SIGSEGV:
-    case SIGBUS: return address >= stacks_begin && address < stacks_end ? kStackOverflow : kAccess;
+    case SIGBUS:
+      if (has_no_address(info)) return kMisaligned;
+      return address >= stacks_begin && address < stacks_end ? kStackOverflow : kAccess;
     default: return kTrap;
   }
 }
@@ -88,11 +100,10 @@ void locate(char* address, Fault& fault) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  char* address = static_cast<char*>(info->si_addr);
-  Fault* fault = claim(kind_of(signal, address));
+  Fault* fault = claim(kind_of(info));
   fault->count = signal;
   if (fault->kind == kAccess) {
-    locate(address, *fault);
+    locate(static_cast<char*>(info->si_addr), *fault);
     fault->is_write = access_direction(context);
   }
   _exit(kFaultStatus);

@@ -23,6 +23,7 @@ enum FaultKind : uint32_t {
   kWorkerLost = 12,       // a worker process was killed
   kWorkspaceSize = 13,    // the launcher wants another workspace than its interface says
   kSetup = 14,            // memory could not be mapped
+  kMisaligned = 15,       // the CPU refuses the address: a vector access that is not aligned
 };
 
 struct Fault {

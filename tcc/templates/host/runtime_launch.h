@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <link.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
 
 // The runtime's own thread-local array, for `extern __shared__`: the text's name for it is a macro.
 constexpr size_t kMaxShared = 227 * 1024;
@@ -105,9 +103,7 @@ bool run_blocks(const Blocks& blocks, uint64_t until_ns) {
 }
 
 [[noreturn]] void run_worker(const Blocks& blocks) {
-#if defined(__linux__)
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
   start_timer();
   run_blocks(blocks, 0);
   _exit(0);
