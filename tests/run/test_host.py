@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 
 import ml_dtypes
@@ -9,8 +11,8 @@ import numpy as np
 import pytest
 
 from tcc.affine import var
-from tcc.errors import CompileError
-from tcc.run.host import Order
+from tcc.errors import CompileError, RunError
+from tcc.run.host import HostDevice, Order
 
 BOTH = pytest.mark.parametrize("order", list(Order), ids=lambda o: o.value)
 
@@ -473,3 +475,41 @@ extern "C" __global__ void convert(const {"float" if source == "float32" else "d
     artifact = unit(text, tensors, [f"convert; 1; {len(x)}; 0; X; Y"])
     got = host().run(artifact, {"X": x}, {})["Y"]
     assert [int(v) for v in got] == wanted
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo boom; exit 9", "the program ends with status 9: boom"),
+        ("kill -9 $$", "the program ends with status -9"),
+        ("exec sleep 60", "the program does not end within 0.1 s"),
+    ],
+)
+def test_programs_that_do_not_report(matmul, host, tmp_path, monkeypatch, script, message):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(HostDevice, "prepare", lambda *_: program)
+    monkeypatch.setattr("tcc.run.host.GRACE_S", 0.1)
+    ones = np.ones((1, 1), np.float32)
+    with pytest.raises(RunError, match=message):
+        host(timeout_s=0.1).run(matmul, {"A": ones, "B": ones}, {})
+
+
+def test_an_interrupt_ends_the_program(matmul, host, tmp_path, monkeypatch):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(HostDevice, "prepare", lambda *_: program)
+
+    def interrupt(*_, **__):
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("subprocess.Popen.communicate", interrupt)
+    ones = np.ones((1, 1), np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        host().run(matmul, {"A": ones, "B": ones}, {})
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
