@@ -98,12 +98,22 @@ class _Checker:
                     yield _Escape(dim, subscript, beyond, instances)
 
     def _conditions(self, escape: _Escape) -> tuple[Affine, ...] | None:
-        """What the sizes must fulfil; None when they can't, or when it is no conjunction."""
-        possible = self._given.intersect(self._statement.domain.params())
-        fine = possible.subtract(escape.instances.params())
-        if fine.is_empty():
+        """What the sizes must fulfil; None when they can't, or when it is no conjunction.
+
+        Sizes for which nothing is read do not make a read right. If they stand in the way of a
+        conjunction, they are given up: the kernel refuses them.
+        """
+        wrong = escape.instances.params()
+        happens = self._given.intersect(self._access.guarded.domain().params())
+        if happens.is_subset(wrong):
             return None
-        forms = islx.inequalities(self._scop.parameters, fine.gist(possible))
+        possible = self._given.intersect(self._statement.domain.params())
+        forms = self._forms(possible, wrong)
+        return self._forms(happens, wrong) if forms is None else forms
+
+    def _forms(self, possible: isl.Set, wrong: isl.Set) -> tuple[Affine, ...] | None:
+        fine = possible.subtract(wrong).gist(possible)
+        forms = islx.inequalities(self._scop.parameters, fine)
         if forms is None:
             return None
         return tuple(f for f in forms if not self._holds(f, possible))

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import islpy as isl
+
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.sched import islx
 
+MOST_PIECES = 64
+"""Convex pieces of a condition; the time of everything that uses it grows with their square."""
 _COMPLEMENT = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Guard:
-    """A condition on index variables and sizes in isl's syntax.
+    """The instances for which a condition holds.
 
-    Not `exact` when data decide, too: the constraint is then weaker than the condition.
+    Not `exact` when data decide, too, or when the condition falls into too many pieces: there
+    are then more instances than those for which it holds.
     """
 
-    constraint: str
+    instances: isl.Set  # { S[i] }
     exact: bool
 
 
@@ -36,12 +41,11 @@ def _reads(
     match expression:
         case tir.Select(condition, then, otherwise, _):
             yield from _reads(condition, space, guard)
-            yield from _reads(then, space, _both(guard, _guard(condition, space, True)))
-            yield from _reads(otherwise, space, _both(guard, _guard(condition, space, False)))
+            yield from _reads(then, space, _below(guard, condition, space, True))
+            yield from _reads(otherwise, space, _below(guard, condition, space, False))
         case tir.Binary("&&" | "||" as operator, left, right, _):
             yield from _reads(left, space, guard)
-            outcome = operator == "&&"
-            yield from _reads(right, space, _both(guard, _guard(left, space, outcome)))
+            yield from _reads(right, space, _below(guard, left, space, operator == "&&"))
         case _:
             if isinstance(expression, tir.Read):
                 yield expression, guard
@@ -49,28 +53,43 @@ def _reads(
                 yield from _reads(child, space, guard)
 
 
-def _both(first: Guard | None, second: Guard) -> Guard:
-    if first is None:
-        return second
-    constraint = f"({first.constraint}) and ({second.constraint})"
-    return Guard(constraint, first.exact and second.exact)
+def _below(
+    guard: Guard | None, condition: tir.Expression, space: islx.Space, outcome: bool
+) -> Guard:
+    inner = _guard(condition, space, outcome)
+    return inner if guard is None else _both(guard, inner)
 
 
 def _guard(condition: tir.Expression, space: islx.Space, outcome: bool) -> Guard:
     """When the condition may have this outcome."""
     match condition:
         case tir.Literal(value, _):
-            return Guard("true" if bool(value) is outcome else "false", True)
+            return Guard(space.set() if bool(value) is outcome else space.set(["false"]), True)
         case tir.Unary("!", operand, _):
             return _guard(operand, space, not outcome)
         case tir.Binary("&&" | "||" as operator, left, right, _):
-            word = "and" if (operator == "&&") is outcome else "or"
-            a, b = _guard(left, space, outcome), _guard(right, space, outcome)
-            return Guard(f"({a.constraint}) {word} ({b.constraint})", a.exact and b.exact)
+            combine = _both if (operator == "&&") is outcome else _either
+            return combine(_guard(left, space, outcome), _guard(right, space, outcome))
         case tir.Binary(operator, left, right, _) if operator in _COMPLEMENT:
-            a_form, b_form = affine_form(left), affine_form(right)
-            if a_form is not None and b_form is not None:
+            a, b = affine_form(left), affine_form(right)
+            if a is not None and b is not None:
                 sign = operator if outcome else _COMPLEMENT[operator]
                 sign = "=" if sign == "==" else sign
-                return Guard(f"{space.text(a_form)} {sign} {space.text(b_form)}", True)
-    return Guard("true", False)
+                return Guard(space.set([f"{space.text(a)} {sign} {space.text(b)}"]), True)
+    return Guard(space.set(), False)
+
+
+def _both(first: Guard, second: Guard) -> Guard:
+    exact = first.exact and second.exact
+    together = first.instances.intersect(second.instances).coalesce()
+    if together.n_basic_set() <= MOST_PIECES:
+        return Guard(together, exact)
+    return Guard(first.instances, False)
+
+
+def _either(first: Guard, second: Guard) -> Guard:
+    exact = first.exact and second.exact
+    together = first.instances.union(second.instances).coalesce()
+    if together.n_basic_set() <= MOST_PIECES:
+        return Guard(together, exact)
+    return Guard(isl.Set.universe(together.get_space()), False)

@@ -38,7 +38,7 @@ class Access:
     A dimension whose subscript is None in `subscripts` is no affine form of index variables and
     sizes; the relation then has the tensor's whole extent there. A read below `?:`, `&&` or `||`
     happens only for instances inside `guard`; `guard_exact` is false when the condition depends
-    on data, and `guard` then contains more instances than those that read.
+    on data (or is too complex), and `guard` then contains more instances than those that read.
     """
 
     tensor: str
@@ -215,7 +215,7 @@ class _Builder:
             tensor,
             tuple(subscripts),
             relation,
-            None if guard is None else space.set([guard.constraint]),
+            None if guard is None else guard.instances,
             guard is None or guard.exact,
             False,
             span,

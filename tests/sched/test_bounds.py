@@ -130,15 +130,31 @@ def test_a_product_of_sizes_in_a_condition() -> None:
     assert [str(c.expression) for c in conditions] == ["L - M * N"]
 
 
-def test_what_is_no_conjunction_is_an_error() -> None:
-    """Right for N <= 3 and for N >= 6, wrong between."""
+def test_sizes_that_read_nothing_do_not_count() -> None:
+    """With N = 1 the read never happens; with all other sizes it is wrong."""
     (found,), conditions = check(
-        """def f(float(N) X) -> (Y) {
-            Y(n) = n > 2 && N < 6 ? X(n + N) : 0.0 where n in 0:N
-        }"""
+        "def f(float(N) X) -> (Y) { Y(n) = n > 0 ? X(n - 2) : 0.0 where n in 0:N }"
+    )
+    assert "at N = 2: iteration (1) needs index -1" in found.notes[0]
+    assert conditions == ()
+
+
+def test_sizes_that_read_nothing_are_given_up_for_a_conjunction() -> None:
+    """Right for N <= 3 and for 2 N <= M."""
+    diagnostics, conditions = check(
+        "def f(float(N) X, float(M) Z) -> (Y) { Y(n) = n > 2 ? Z(n + N) : 0.0 where n in 0:N }"
+    )
+    assert diagnostics == ()
+    assert [str(c.expression) for c in conditions] == ["M - 2 * N"]
+
+
+def test_what_is_no_conjunction_is_an_error() -> None:
+    """Right for even sizes only."""
+    (found,), conditions = check(
+        "def f(float(N) X) -> (Y) { Y(n) = n >= 0 ? X(n + N % 2) : 0.0 where n in 0:N }"
     )
     assert found.code == "E0307"
-    assert "at N = 4" in found.notes[0]
+    assert "at N = 1: iteration (0) needs index 1" in found.notes[0]
     assert conditions == ()
 
 

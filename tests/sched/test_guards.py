@@ -5,6 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
+from tcc.sched.guards import MOST_PIECES
 from tcc.sched.scop import Access
 from tests.sched.programs import model
 
@@ -71,3 +72,33 @@ def test_reads_of_a_condition_are_not_below_it() -> None:
     guarded = read("i > 0 ? X(P(i)) : 0.0", "P")
     assert guarded.guard is not None
     assert guarded.guard.is_equal(isl.Set("[M, N] -> { S0[i] : i > 0 }"))
+
+
+def test_a_condition_in_too_many_pieces_only_widens() -> None:
+    """Each `!=` doubles the pieces; without a limit this one needs minutes."""
+    names = "ijklmn"
+    conditions = " && ".join(f"{names[k % 6]} != {k // 6 * 2}" for k in range(30))
+    ranges = ", ".join(f"{n} in 0:N" for n in names)
+    at = ", ".join(names)
+    scop, _ = model(
+        f"""def f(float({", ".join("N" * 6)}) X) -> (Y) {{
+            Y({at}) = {conditions} ? X({at}) : 0.0 where {ranges}
+        }}"""
+    )
+    (access,) = scop.statements[0].reads
+    assert access.guard is not None
+    assert not access.guard_exact
+    assert access.guard.n_basic_set() <= MOST_PIECES
+    assert (
+        scop.statements[0]
+        .space.set(["i = 9"] + [f"{n} = 0" for n in names[1:]])
+        .is_subset(access.guard)
+    )
+
+
+def test_a_chain_of_cases_stays_exact() -> None:
+    value = "X(0)"
+    for k in range(40):
+        value = f"(i == {k} ? X({k}) : {value})"
+    scop, _ = model(f"def f(float(M) X) -> (Y) {{ Y(i) = {value} where i in 0:M }}")
+    assert all(r.guard_exact for r in scop.statements[0].reads)
