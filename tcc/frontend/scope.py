@@ -45,8 +45,8 @@ class Scope:
     `targets` are all names that statements write, `read` all names that their right sides use.
     `known` sizes are put in where a form is affine only with them; `given` sizes decide what the
     program demands (none in a def that is called: its caller decides). `indices` are the index
-    variables seen so far, `unclear` the names with two meanings, whose uses are not looked at. `writing` is the
-    target of the current statement.
+    variables seen so far, `unclear` the names with two meanings, whose uses are not looked at,
+    `writing` the target of the current statement.
     """
 
     definition: ast.Definition
