@@ -24,6 +24,8 @@ _DEVICE = click.option(
     show_default=True,
     help="What executes it: this machine's CPU, or a GPU.",
 )
+# Out of the help until there is such a build; asking for it is E0911.
+_CHECK = click.option("--check", is_flag=True, hidden=True)
 
 
 @click.command("run")
@@ -31,7 +33,7 @@ _DEVICE = click.option(
 @click.option("--inputs", metavar="NPZ", required=True, help="Arrays by name, in/out tensors too.")
 @click.option("--outputs", metavar="NPZ", required=True, help="Where the results go.")
 @_DEVICE
-@click.option("--check", is_flag=True, help="Run the threads in both orders, and compare.")
+@_CHECK
 @click.pass_obj
 def run_command(
     session: Session, /, inputs: str, outputs: str, device: str, check: bool, **given: Any
@@ -53,7 +55,7 @@ def run_command(
 @click.command("verify")
 @program
 @_DEVICE
-@click.option("--check", is_flag=True, help="Run the threads in both orders, and compare.")
+@_CHECK
 @click.option("--blocks", type=click.IntRange(1), help="Check a random sample of blocks.")
 @click.option("--seed", type=click.IntRange(0), help="Start of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

@@ -45,7 +45,12 @@ def test_run(matmul):
     assert list(results) == ["C"]
     np.testing.assert_array_equal(results["C"], a @ b)
     np.testing.assert_array_equal(matmul(a, b), a @ b)
-    np.testing.assert_array_equal(matmul.run({"A": a, "B": b}, check=True)["C"], a @ b)
+
+
+def test_there_is_no_checking_build_yet(matmul):
+    with pytest.raises(tcc.CompileError) as problem:
+        matmul.run({}, check=True)
+    assert [d.code for d in problem.value.diagnostics] == ["E0911"]
 
 
 def test_arrays_that_do_not_fit_are_a_compile_error(matmul):
