@@ -12,12 +12,14 @@ from tcc.kernel.context import Context
 from tcc.kernel.contract import contract
 from tcc.kernel.points import Make, parallel_iterators
 from tcc.kernel.promote import Promotion, reads
+from tcc.kernel.rows import rows_body
 from tcc.kernel.state import State
 from tcc.kernel.values import Values, cast, combine, identity
 from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance, Loop, Nest, Node, instances
 from tcc.sched.plan import Plan
 from tcc.sched.reuse import chain
+from tcc.sched.rows import row_form
 from tcc.sched.scop import Part
 from tcc.sched.structure import Unstructured
 
@@ -69,12 +71,18 @@ class _Kernel:
             self._context.open_sizes(used),
             self._state.frame.grid,
             self._state.plan.block,
-            self._state.frame.aliases,
+            self._state.aliases,
             body,
         )
 
     def _thread_body(self) -> list[ir.Statement]:
         """Guards around the whole thread where no barrier can be inside."""
+        row = self._state.plan.row
+        if row is not None:
+            form = row_form(self._nest, self._context.program)
+            if form is None:
+                raise Unstructured("the kernel does not work row by row")
+            return rows_body(self._state, form, row)
         if self._points.count > 1 or self._tiled:
             return self._thread_nodes()
         lets = self._points.bind()

@@ -95,6 +95,10 @@ class Points:
         with self.known(*scopes):
             return self.unproved(conditions)
 
+    def always(self, scope: Scope) -> None:
+        """A variable that exists in the whole kernel."""
+        self._scopes.insert(0, scope)
+
     @contextmanager
     def known(self, *scopes: Scope) -> Iterator[None]:
         """Further variables with their ranges, for what is built inside."""

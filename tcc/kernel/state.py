@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc.affine import Affine
+from tcc.affine import Affine, const
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.context import Context
 from tcc.kernel.digits import frame
 from tcc.kernel.points import Points
 from tcc.kernel.promote import promotions
+from tcc.kernel.prove import Scope
 from tcc.sched.nest import Instance, KernelNest, instances
-from tcc.sched.plan import KernelPlan
+from tcc.sched.plan import AXES, KernelPlan
 
 
 class State:
@@ -31,7 +32,9 @@ class State:
         self.names = context.names()
         self.frame = frame(nest.parallel, plan, self.names)
         self.points = Points(context, self.frame, self.names)
-        keep = any(d.inner > 1 for d in plan.dims)
+        keep = plan.row is not None or any(d.inner > 1 for d in plan.dims)
+        self._users = users
+        self._extra_aliases: list[tuple[str, str]] = []
         self.promotions = promotions(context, nest, users, keep_stored=keep)
         self.registers = {p.tensor: self.register(p.tensor) for p in self.promotions}
         self._written = {
@@ -69,3 +72,29 @@ class State:
         indices = self.context.statements[instance.statement].statement.indices
         logical = self.points.iterators(instance, indices)
         return self.stored(tensor, tuple(logical[i] for i in indices))
+
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """The names of the used components of blockIdx and threadIdx."""
+        return (*self._extra_aliases, *self.frame.aliases)
+
+    def thread_alias(self, axis: int, extent: int) -> str:
+        """A name for a thread number that no parallel dimension uses."""
+        name = self.names.fresh(f"t{axis}")
+        self._extra_aliases.append((name, f"threadIdx.{AXES[axis]}"))
+        self.points.always(Scope(name, const(0), const(extent)))
+        return name
+
+    def alias_of(self, axis: int) -> str | None:
+        """The name that the parallel dimensions gave to a thread number."""
+        source = f"threadIdx.{AXES[axis]}"
+        return next((n for n, s in self.frame.aliases if s == source), None)
+
+    def is_written(self, tensor: str) -> bool:
+        """Whether the kernel writes the tensor."""
+        return tensor in self._written
+
+    def is_stored(self, tensor: str) -> bool:
+        """Whether the tensor's values are needed in memory after the kernel."""
+        temporary = self.context.tensor(tensor).role is tir.Role.TEMPORARY
+        return not temporary or self._users[tensor] != frozenset((self.nest.name,))

@@ -13,10 +13,12 @@ from itertools import product
 from math import prod
 
 from tcc.frontend import tir
+from tcc.sched.layout import laid
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest, Nest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, Staging
 from tcc.sched.reuse import Chain, chains
+from tcc.sched.row_plan import row_plan
 from tcc.target import Target
 
 DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
@@ -63,6 +65,9 @@ def candidates(
 
 
 def _kernel(kernel: KernelNest, program: tir.Program, target: Target) -> KernelPlan:
+    rows = row_plan(kernel, program, target)
+    if rows is not None:
+        return rows
     found = candidates(kernel, program, target)
     if found:
         return min(found, key=lambda c: c.prediction.cycles).plan
@@ -161,23 +166,6 @@ def _rows(dims: tuple[Dim, ...], column: Dim, found: tuple[Chain, ...]) -> list[
     ]
     others = [d for d in dims if d is not column]
     return list(shared) or list(others[-1:]) or [None]
-
-
-def laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) -> DimPlan:
-    """Digits of a dimension: grid x for the last, y for the one before, z for the others.
-
-    Threads lie along x and y only: a block has at most 64 along z.
-    """
-    place = len(dims) - 1 - dims.index(dim)
-    return DimPlan(
-        dim.name,
-        threads * outer * inner,
-        grid_axis=min(place, 2),
-        thread_axis=min(place, 1) if threads > 1 else None,
-        threads=threads,
-        outer=outer,
-        inner=inner,
-    )
 
 
 def _loop_plans(chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:

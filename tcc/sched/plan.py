@@ -74,6 +74,25 @@ class LoopPlan:
 
 
 @dataclass(frozen=True)
+class RowPlan:
+    """Threads that share a row: position = (outer * threads + thread) * vector + lane.
+
+    `axis` is 0 where neighbouring threads take neighbouring positions of a row, 1 where they take
+    neighbouring rows. `keep` holds a thread's part of the row in registers between passes.
+    """
+
+    threads: int
+    vector: int
+    axis: int
+    keep: bool
+
+    def text(self) -> str:
+        """One line."""
+        kept = ", kept in registers" if self.keep else ""
+        return f"row = outer . thread.{AXES[self.axis]} {self.threads} . vector {self.vector}{kept}"
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """Digits, staging and pipelining of one kernel."""
 
@@ -82,6 +101,7 @@ class KernelPlan:
     loops: tuple[LoopPlan, ...] = ()
     staging: tuple[tuple[str, Staging], ...] = ()
     pipeline: int = 1
+    row: RowPlan | None = None
 
     def stage(self, tensor: str) -> Staging:
         """Where the kernel reads a tensor from; global memory when the plan does not say."""
@@ -94,6 +114,8 @@ class KernelPlan:
         for dim in self.dims:
             if dim.thread_axis is not None:
                 sizes[dim.thread_axis] *= dim.threads
+        if self.row is not None:
+            sizes[self.row.axis] *= self.row.threads
         return sizes[0], sizes[1], sizes[2]
 
     def text(self) -> str:
@@ -101,6 +123,7 @@ class KernelPlan:
         lines = [f"kernel {self.kernel}"]
         lines += [f"  {d.text()}" for d in self.dims]
         lines += [f"  {p.dim} = k-tile {p.tile}" for p in self.loops]
+        lines += [f"  {self.row.text()}"] if self.row else []
         lines += [f"  {t}: {s.value}" for t, s in self.staging]
         return "\n".join(lines)
 
