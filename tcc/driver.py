@@ -32,12 +32,13 @@ from tcc.sched.definedness import check_definedness
 from tcc.sched.dependences import Dependences, compute_dependences
 from tcc.sched.dependences import text as dependences_text
 from tcc.sched.fix import fix_sizes
+from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
 from tcc.sched.legality import check_kernels
 from tcc.sched.nest import Nest
 from tcc.sched.place import place
 from tcc.sched.plan import Plan
-from tcc.sched.schedule import compute_schedule
+from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.structure import Unstructured, identity, program_order, structure
 from tcc.sched.tile import single_thread
 from tcc.source import Source
@@ -168,7 +169,7 @@ class _State:
             lambda s: tree.text(s.tree),
         )
         self._run.notes += scheduled.notes
-        loops = step("structure", lambda: structure(model, scheduled.tree), nest.text)
+        loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
         self._back_end(model, found, loops, opened)
 
     def result(self) -> Compilation:
@@ -204,6 +205,16 @@ class _State:
     def _fusion(self) -> Fusion:
         chosen = resolved(self._request.options).outer_schedule_fusion_strategy
         return Fusion(chosen) if chosen else Fusion.PRESERVE3COINCIDENT
+
+    def _structure(
+        self, model: scop.Scop, found: Dependences, scheduled: Scheduled
+    ) -> Nest:
+        request = self._request
+        loops = structure(model, scheduled.tree)
+        self._run.notes += loops.notes
+        if resolved(request.options).outer_schedule_fusion_strategy or self._program is None:
+            return loops
+        return fuse_rows(model, found, loops, self._program, request.sizes, request.target)
 
     def _back_end(
         self,

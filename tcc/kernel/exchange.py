@@ -6,6 +6,7 @@ from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.kernel.state import State
 from tcc.kernel.values import combine
+from tcc.scalar import ScalarType
 from tcc.sched.plan import RowPlan
 
 WARP = 32
@@ -50,7 +51,8 @@ def _between_warps(
         (const(warps),),
     )
     warp = var(along) // WARP
-    first = -(var(along) % WARP)
+    lane = ir.Int(var(along) % WARP)
+    first = ir.Binary("==", lane, ir.Const(0, ScalarType.INT32), ScalarType.BOOL)
     publish = ir.If((first,), (ir.Store(shared, (warp,), ir.Load(register, ())),))
     return [
         ir.Declare(shared),

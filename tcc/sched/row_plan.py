@@ -49,10 +49,11 @@ def _along(
     """Neighbouring threads take neighbouring positions of a row."""
     threads = WARP
     wanted = PER_THREAD if points >= target.sms else 1
-    while threads < MOST_THREADS and threads * wanted < length and threads < _most(points, target):
-        threads *= 2
     last = form.loops[-1].extent
     vector = 4 if last.is_constant and last.value % 4 == 0 else 1
+    wanted = max(wanted, vector)
+    while threads < _most(points, target) and threads * wanted < length:
+        threads *= 2
     known = all(d.extent.is_constant for d in form.loops)
     keep = known and -(-length // threads) <= MOST_KEPT
     rows = max(1, BLOCK // threads) if threads == WARP else 1

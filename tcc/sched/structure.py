@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tcc.affine import Affine, maximum, minimum, var
 from tcc.frontend.tir import Range
@@ -87,12 +87,17 @@ def _merge_serial(drafts: list[_Draft]) -> list[_Draft]:
 
 
 def _finish(scop: Scop, drafts: list[_Draft], notes: tuple[str, ...]) -> Nest:
-    name = scop.program.name
-    numbered = [
-        KernelNest(f"{name}_kernel{number}" if len(drafts) > 1 else f"{name}_kernel", *parts)
-        for number, parts in enumerate((d.parallel, d.body) for d in drafts)
-    ]
-    return Nest(tuple(numbered), notes)
+    kernels = [KernelNest("", d.parallel, d.body) for d in drafts]
+    return Nest(numbered(scop.program.name, kernels), notes)
+
+
+def numbered(name: str, kernels: Sequence[KernelNest]) -> tuple[KernelNest, ...]:
+    """The kernels named after their program, with numbers where there are several."""
+    single = len(kernels) == 1
+    return tuple(
+        replace(k, name=f"{name}_kernel" if single else f"{name}_kernel{number}")
+        for number, k in enumerate(kernels)
+    )
 
 
 class _Builder:

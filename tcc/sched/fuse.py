@@ -1,0 +1,64 @@
+"""How far to fuse by default: whole rows where threads can share one, else what stays parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tcc.errors import InternalError
+from tcc.frontend import tir
+from tcc.sched.dependences import Dependences
+from tcc.sched.fix import fix_sizes
+from tcc.sched.fusion import Fusion
+from tcc.sched.legality import check_kernels
+from tcc.sched.nest import KernelNest, Nest, instances
+from tcc.sched.place import place
+from tcc.sched.row_plan import row_plan
+from tcc.sched.schedule import Scheduled, compute_schedule
+from tcc.sched.scop import Scop
+from tcc.sched.structure import numbered, structure
+from tcc.target import Target
+
+
+def fuse_rows(
+    scop: Scop,
+    dependences: Dependences,
+    nest: Nest,
+    program: tir.Program,
+    sizes: Mapping[str, int],
+    target: Target,
+) -> Nest:
+    """Replace kernels of a nest by maximally fused ones where those work row by row.
+
+    Softmax becomes one kernel that reads its input once instead of four.
+    Requires: `nest` is legal; `program` has the known sizes substituted.
+    Establishes: the result is legal (checked by isl).
+    """
+    if len(nest.kernels) < 2:
+        return nest
+    scheduled: Scheduled = compute_schedule(scop, dependences, Fusion.MAX)
+    fused = structure(scop, scheduled.tree)
+    fixed = fix_sizes(fused, sizes)
+    kernels: list[KernelNest] = []
+    for kernel, known in zip(fused.kernels, fixed.kernels, strict=True):
+        mine = statements(kernel)
+        parts = [k for k in nest.kernels if statements(k) <= mine]
+        if frozenset().union(*(statements(k) for k in parts)) != mine:
+            return nest
+        by_row = len(parts) > 1 and row_plan(known, program, target) is not None
+        kernels += [kernel] if by_row else parts
+    combined = replace(nest, kernels=numbered(scop.program.name, kernels))
+    return combined if _is_legal(dependences, combined) else nest
+
+
+def statements(kernel: KernelNest) -> frozenset[str]:
+    """The names of the statements that a kernel runs."""
+    return frozenset(i.statement for i in instances(kernel.body))
+
+
+def _is_legal(dependences: Dependences, nest: Nest) -> bool:
+    try:
+        check_kernels(dependences, place(nest))
+    except InternalError:
+        return False
+    return True
