@@ -277,6 +277,7 @@ class Printer:
             elif text == "0":
                 text, level = column, column_level
             else:
+                column = _wrap((column, column_level), PRECEDENCE["+"])
                 text, level = f"{row} + {column}", PRECEDENCE["+"]
         return text
 
