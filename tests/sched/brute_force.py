@@ -106,7 +106,8 @@ def decided(condition: tir.Expression, point: Mapping[str, int]) -> bool | None:
             x, y = a.evaluate(point), b.evaluate(point)
             sides = {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y}
             return sides.get(operator, x != y)
-    return None
+        case _:
+            return None
 
 
 def conflicts(program: tir.Program, sizes: Mapping[str, int]) -> set[tuple[Instance, Instance]]:

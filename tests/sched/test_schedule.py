@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tcc.affine import Var
 from tcc.frontend.specialise import specialise
 from tcc.sched import schedule, tree
 from tcc.sched.dependences import compute_dependences
@@ -28,16 +27,22 @@ def found(name: str, fusion: Fusion) -> tree.Node:
     return compute_schedule(*model(PROGRAMS[name]), fusion).tree
 
 
-def kernels(node: tree.Node) -> list[tuple[str, ...]]:
-    """The statements that share outer loops."""
+def parts(node: tree.Node) -> list[tree.Filter]:
+    """What shares outer loops."""
     if isinstance(node, tree.Sequence):
-        return [f.statements for f in node.children]
+        return list(node.children)
     assert isinstance(node, tree.Band)
-    return [tuple(node.members[0].partial)]
+    return [tree.Filter(tuple(node.members[0].partial), node)]
+
+
+def kernels(node: tree.Node) -> list[tuple[str, ...]]:
+    return [part.statements for part in parts(node)]
 
 
 def bands(node: tree.Node) -> Iterator[tree.Band]:
     match node:
+        case tree.Leaf():
+            return
         case tree.Band(_, _, child):
             yield node
             yield from bands(child)
@@ -56,9 +61,8 @@ def test_schedules_are_legal_and_loop_over_single_indices(name: str, fusion: Fus
     for band in bands(result.tree):
         for member in band.members:
             for statement, value in member.partial.items():
-                iterators = scop.by_name[statement].iterators
-                used = [t for t in value.terms if t[0] in map(Var, iterators)]
-                assert len(used) <= 1
+                iterators = set(scop.by_name[statement].iterators)
+                assert len(value.variables & iterators) <= 1
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -70,9 +74,10 @@ def test_parallel_loops_are_outermost(name: str) -> None:
         path = [b for b in bands(alone) if statement.name in b.members[0].partial]
         coincident = sum(m.coincident for b in path for m in b.members)
         assert coincident == len(statement.parallel)
-    for group in kernels(compute_schedule(scop, dependences, Fusion.MAX).tree):
-        if any(scop.by_name[s].parallel for s in group):
-            assert any(scop.by_name[s].parallel for s in group)
+    for part in parts(compute_schedule(scop, dependences, Fusion.MAX).tree):
+        if any(scop.by_name[s].parallel for s in part.statements):
+            assert isinstance(part.child, tree.Band)
+            assert part.child.coincident_count > 0
 
 
 def test_an_epilogue_is_fused() -> None:
