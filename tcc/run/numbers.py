@@ -6,6 +6,7 @@ Half types live in float32 arrays whose values are rounded to the half type. Wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -20,9 +21,13 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Numbers:
-    """One arithmetic: `native` rounds to each type as the language says, `exact` does not."""
+    """One arithmetic: `native` rounds to each type as the language says, `exact` does not.
+
+    `noise` changes the result of every float operation, to see what rounding there can do.
+    """
 
     exact: bool
+    noise: Callable[[Array], Array] | None = None
 
     def dtype(self, scalar: ScalarType) -> np.dtype[Any]:
         """The dtype that holds values of a scalar type."""
@@ -45,6 +50,10 @@ class Numbers:
         if scalar.is_half and not self.exact:
             values = values.astype(storage_dtype(scalar))
         return values.astype(self.dtype(scalar))
+
+    def disturbed(self, values: Array) -> Array:
+        """The result of an operation, with the noise if it is a float."""
+        return values if self.noise is None or values.dtype.kind != "f" else self.noise(values)
 
     def store(self, values: Array, scalar: ScalarType) -> Array:
         """A result for the caller: in the dtype of the tensor, exact floats in float64."""

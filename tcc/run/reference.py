@@ -7,7 +7,7 @@ a subscript is checked and an element read only there. Reductions fold in loop o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, TypeAlias, assert_never
@@ -61,14 +61,16 @@ def interpret(
     sizes: Mapping[str, int],
     precision: Literal["native", "exact"] = "native",
     block_points: int = BLOCK_POINTS,
+    noise: Callable[[Array], Array] | None = None,
 ) -> dict[str, Array]:
     """Run a program on the arrays of its inputs and in/out tensors; return all its outputs.
 
     `sizes` binds every size of the program. `native` computes in the types of the language,
-    `exact` computes and returns all floats in float64. Arrays are not changed.
+    `exact` computes and returns all floats in float64. Arrays are not changed. `noise` is
+    applied to the result of every float operation and to every term of a reduction.
     Raises OracleError for data that do not fit, and where the program has no meaning.
     """
-    numbers = Numbers(precision == "exact")
+    numbers = Numbers(precision == "exact", noise)
     missing = [s for s in program.sizes if s not in sizes]
     if missing:
         raise OracleError(f"no value for size `{missing[0]}`")
@@ -114,7 +116,7 @@ def _execute(
     element_type = program.tensors[statement.target].type
     kind = element_type.compute
     rank = len(statement.indices)
-    box = _box(statement, sizes)
+    box = index_box(statement, sizes)
     target = _region(statement, old, box[:rank])
     if statement.operator != "=":
         if statement.initialise:
@@ -125,6 +127,7 @@ def _execute(
     for part in _blocks(box, block_points):
         point = _Point(statement, part, memory, sizes, numbers)
         value = np.broadcast_to(point.value(statement.value, point.inside), point.shape)
+        value = numbers.disturbed(value)
         at = _region(statement, old, part[:rank])
         if statement.operator == "=":
             total[at] = value
@@ -135,8 +138,8 @@ def _execute(
     return _Stored(values, written, old.origin)
 
 
-def _box(statement: tir.Statement, sizes: Mapping[str, int]) -> Box:
-    """The smallest box around the ranges, indices first; a triangular range is cut out later."""
+def index_box(statement: tir.Statement, sizes: Mapping[str, int]) -> Box:
+    """The smallest box around the ranges, indices before reduction indices."""
     known: dict[str, tuple[int | None, int | None]] = {n: (v, v) for n, v in sizes.items()}
     box: list[tuple[int, int]] = []
     for name in statement.indices + statement.reductions:
@@ -292,7 +295,8 @@ class _Point:
                 return np.where(chosen, first, self.value(otherwise, _both(wanted, ~chosen)))
             case tir.Call(function, arguments, kind):
                 values = [self.value(a, wanted) for a in arguments]
-                return functions.call(function, values, self.numbers.dtype(kind))
+                result = functions.call(function, values, self.numbers.dtype(kind))
+                return self.numbers.disturbed(result)
             case tir.Cast(operand, kind):
                 return self.numbers.convert(self.value(operand, wanted), kind)
             case _:
@@ -309,10 +313,10 @@ class _Point:
         if node.operator in ("min", "max"):
             return np.asarray(_combine(node.operator, kind)(left, right))
         if node.operator == "/" and kind.is_float:
-            return np.asarray(left / right)
+            return self.numbers.disturbed(np.asarray(left / right))
         if node.operator in ("/", "%"):
             return self._divide(node.operator, left, right, wanted)
-        return np.asarray(_BINARY[node.operator](left, right))
+        return self.numbers.disturbed(np.asarray(_BINARY[node.operator](left, right)))
 
     def _divide(self, operator: str, left: Array, right: Array, wanted: Array | None) -> Array:
         """Integer division and modulus, rounded down."""

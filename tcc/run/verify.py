@@ -1,0 +1,216 @@
+"""Verification: the optimized against the reference kernel, on the same random inputs.
+
+At the given sizes and at awkward ones. Sizes that the user fixed are in the text of the kernel, so
+for other sizes the program is compiled again; sizes that are open take many values in one kernel.
+Large problems run a sample of their blocks, and problems that are too large for the reference
+kernel run at awkward sizes only; the outcome says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeVar
+
+from tcc.diagnostics import Diagnostic, Report, error
+from tcc.driver import Compilation, Request, compile_program
+from tcc.errors import CompileError, InternalError
+from tcc.frontend import tir
+from tcc.frontend.suggest import suggestion
+from tcc.run.verify_inputs import Domain, find_domain
+from tcc.run.verify_outcome import Outcome, Skip, Trial
+from tcc.run.verify_sizes import awkward_sizes, neighbouring_sizes, points, tensor_bytes
+from tcc.run.verify_trial import Pair, Settings, try_pair
+from tcc.source import Source, Span
+
+T = TypeVar("T")
+
+RECOMPILED = 6
+"""Awkward assignments at which a program with fixed sizes is compiled again."""
+REPEATED = 14
+"""Awkward assignments at which one kernel with open sizes runs."""
+FEW_POINTS = 1 << 30
+"""Statement instances up to which all blocks run."""
+MOST_POINTS = 1 << 33
+"""Statement instances up to which the reference kernel, one thread, is run."""
+MOST_BYTES = 1 << 30
+SAMPLED_BLOCKS = 64
+MOST_FAILURES = 3
+
+
+def verify(
+    request: Request,
+    *,
+    device: str,
+    check: bool,
+    blocks: int | None,
+    seed: int,
+    awkward: int | None = None,
+) -> Outcome:
+    """Compare the kernels of a request; `device` is `host` or `cuda`.
+
+    `blocks`: at the given sizes, run a random sample of so many blocks of the last launch (host).
+    `awkward`: at most so many assignments besides the given ones; RECOMPILED or REPEATED when not
+    given. CompileError when the program is rejected at sizes that were asked for, and for what
+    cannot be asked (E0615, E0911). ToolchainError when a compiler or a GPU is missing. What a
+    kernel does wrong is in the outcome.
+    """
+    if check:
+        raise CompileError((_no_checking_build(),))
+    settings = Settings(device, request.options.verify, blocks, seed)
+    return _Verification(request, settings, awkward).outcome()
+
+
+class _Verification:
+    def __init__(self, request: Request, settings: Settings, awkward: int | None) -> None:
+        self._request = request
+        self._settings = settings
+        self._given = compile_program(request)
+        self._program = _present(self._given.program)
+        self._is_fixed = not self._program.sizes
+        self._count = awkward
+        self._skips: list[Skip] = []
+        _check_names(request, self._program)
+
+    def outcome(self) -> Outcome:
+        """Run everything."""
+        trials: list[Trial] = []
+        failures = 0
+        for pair in self._pairs():
+            if failures == MOST_FAILURES:
+                break
+            if not self._is_too_large(pair):
+                trials.append(try_pair(pair, self._settings_for(pair)))
+                failures += not trials[-1].ok
+        return Outcome(
+            self._program.name,
+            self._settings.device,
+            self._settings.seed,
+            tuple(trials),
+            tuple(self._skips),
+            failures == MOST_FAILURES,
+        )
+
+    @cached_property
+    def _general(self) -> Compilation | None:
+        """The program with no size fixed, for its reference kernel; None when it needs sizes."""
+        if not self._is_fixed:
+            return self._given
+        try:
+            found = compile_program(replace(self._request, sizes={}))
+        except CompileError:
+            return None
+        return found if _present(found.program).sizes else None
+
+    def _pairs(self) -> Iterator[Pair]:
+        """All pairs to compare, compiled one by one."""
+        if self._is_fixed:
+            sizes = self._request.sizes
+            yield self._pair(self._given, self._given, self._domain(self._program, sizes), "given")
+        for chosen in self._request.options.verify.sizes:
+            yield self._compiled(self._completed(chosen), "options")
+        for sizes in self._awkward():
+            try:
+                pair = self._compiled(sizes, "awkward")
+            except CompileError as rejection:
+                first = rejection.diagnostics[0]
+                self._skip(sizes, "awkward", f"rejected with {first.code}, {first.message}")
+                continue
+            if pair.domain.harmless:
+                yield pair
+            else:
+                reason = "no inputs keep every data-dependent subscript in its range"
+                self._skip(sizes, "awkward", reason)
+
+    def _compiled(self, sizes: Mapping[str, int], why: str) -> Pair:
+        """The kernels for these sizes. CompileError when the program rejects them."""
+        stop_after = None if self._is_fixed else "check"
+        found = compile_program(replace(self._request, sizes=sizes), stop_after=stop_after)
+        optimized = found if self._is_fixed else self._given
+        domain = self._domain(_present(found.program), sizes)
+        return self._pair(optimized, self._general or found, domain, why)
+
+    def _pair(
+        self, optimized: Compilation, reference: Compilation, domain: Domain, why: str
+    ) -> Pair:
+        return Pair(domain, _present(optimized.artifact), _present(reference.reference), why)
+
+    def _domain(self, program: tir.Program, sizes: Mapping[str, int]) -> Domain:
+        return find_domain(program, sizes, self._request.options.verify.inputs)
+
+    def _awkward(self) -> tuple[dict[str, int], ...]:
+        default = RECOMPILED if self._is_fixed else REPEATED
+        count = default if self._count is None else self._count
+        if count == 0:
+            return ()
+        if self._general is None:
+            return neighbouring_sizes(self._request.sizes, count)
+        fixed = {} if self._is_fixed else self._request.sizes
+        return self._near_tiles(fixed, count)
+
+    def _near_tiles(self, fixed: Mapping[str, int], count: int) -> tuple[dict[str, int], ...]:
+        program = _present(_present(self._general).program)
+        plan, seed = _present(self._given.plan), self._settings.seed
+        found = awkward_sizes(program, plan, fixed, count, seed)
+        order = dict.fromkeys((*self._request.sizes, *program.sizes))
+        return tuple({n: sizes[n] for n in order} for sizes in found)
+
+    def _completed(self, chosen: Mapping[str, int]) -> dict[str, int]:
+        """Sizes of the options, with the given ones, and awkward ones where none is given."""
+        sizes = {**self._request.sizes, **chosen}
+        if self._is_fixed or set(self._program.sizes) <= sizes.keys():
+            return sizes
+        return {**self._near_tiles(sizes, 2)[-1], **sizes}
+
+    def _is_too_large(self, pair: Pair) -> bool:
+        program, sizes = pair.domain.program, pair.domain.sizes
+        work, memory = points(program, sizes), tensor_bytes(program, sizes)
+        if work <= MOST_POINTS and memory <= MOST_BYTES:
+            return False
+        size = f"{work:.1e} statement instances, {memory >> 20} MiB"
+        self._skip(sizes, pair.why, f"too large for the reference kernel ({size})")
+        return True
+
+    def _settings_for(self, pair: Pair) -> Settings:
+        """Blocks are sampled where the user asks for it, and where all are too many."""
+        blocks = self._settings.blocks
+        if blocks is None and points(pair.domain.program, pair.domain.sizes) > FEW_POINTS:
+            blocks = SAMPLED_BLOCKS
+        return replace(self._settings, blocks=None if pair.why == "awkward" else blocks)
+
+    def _skip(self, sizes: Mapping[str, int], why: str, reason: str) -> None:
+        self._skips.append(Skip(dict(sizes), why, reason))
+
+
+def _present(value: T | None) -> T:
+    if value is None:
+        raise InternalError("the compilation stopped before it was complete")
+    return value
+
+
+def _check_names(request: Request, program: tir.Program) -> None:
+    """CompileError (E0615) for ranges of inputs that are not there."""
+    report = Report()
+    taken = (*program.inputs, *program.inouts)
+    for name in request.options.verify.inputs:
+        if name not in taken:
+            span = request.options.place(f"verify.inputs.{name}")
+            known = ", ".join(f"`{t}`" for t in taken) or "none"
+            message = f"`{program.name}` has no input `{name}` to give a range to"
+            help = suggestion(name, taken)
+            report.add(error("E0615", message, span, f"its inputs are {known}", help=help))
+    if report.errors:
+        raise CompileError(report.items)
+
+
+def _no_checking_build() -> Diagnostic:
+    text = "--check"
+    return error(
+        "E0911",
+        "`tcc verify --check` is not supported",
+        Span(Source("<arguments>", text), 0, len(text)),
+        "there is no checking build of a kernel",
+        notes=("both orders of the threads run without it, with poisoned memory",),
+        help=("leave `--check` out",),
+    )

@@ -1,0 +1,170 @@
+"""Random inputs for a comparison of two kernels: from a seed, the same for the same sizes."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from tcc.frontend import tir
+from tcc.run.arrays import numpy_type
+from tcc.run.device import Array
+from tcc.run.verify_ranges import Interval, is_harmless, steering_inputs
+from tcc.scalar import ScalarType
+
+SMALL = 8
+"""Integers that are no subscripts stay this small, so that sums rarely wrap."""
+
+
+class Style(Enum):
+    """How floats without a given range are drawn; the later ones suit logarithms and roots."""
+
+    NORMAL = "standard normal"
+    UNIT = "uniform in (0.05, 0.95)"
+    ABOVE_ONE = "uniform in (1, 2)"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A program with a value for all its sizes, and the ranges of its inputs and in/out tensors.
+
+    Without a range in `limits`: floats by style, any bool. `harmless`: no data-dependent subscript
+    can leave its tensor.
+    """
+
+    program: tir.Program
+    sizes: Mapping[str, int]
+    limits: Mapping[str, Interval]
+    harmless: bool
+
+
+def find_domain(
+    program: tir.Program, sizes: Mapping[str, int], given: Mapping[str, tuple[float, ...]]
+) -> Domain:
+    """Ranges for inputs and in/out tensors: the given ones, narrowed where values are subscripts.
+
+    `sizes` has every size of the program, `given` a lowest and a highest value by tensor.
+    """
+    extents = [e.evaluate(sizes) for t in program.tensors.values() for e in t.shape]
+    cap = max([SMALL, *extents])
+    steering = steering_inputs(program)
+    limits: dict[str, Interval] = {}
+    for name in (*program.inputs, *program.inouts):
+        kind = program.tensors[name].type
+        if name in given:
+            limits[name] = _given(given[name], kind)
+        elif kind.is_integer or (kind.is_float and name in steering):
+            widest = cap if name in steering else SMALL
+            limits[name] = _clipped((-widest, widest), kind)
+    if is_harmless(program, sizes, limits):
+        return Domain(program, sizes, limits, True)
+    return _narrowed(program, sizes, limits, steering)
+
+
+def draw(domain: Domain, style: Style, seed: int) -> dict[str, Array]:
+    """Arrays for all inputs and in/out tensors, of their types and shapes."""
+    program, sizes = domain.program, domain.sizes
+    arrays = {}
+    for name in (*program.inputs, *program.inouts):
+        tensor = program.tensors[name]
+        shape = tuple(e.evaluate(sizes) for e in tensor.shape)
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), *shape])
+        values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
+        arrays[name] = values.astype(numpy_type(tensor.type))
+    return arrays
+
+
+def _values(
+    kind: ScalarType,
+    shape: tuple[int, ...],
+    limits: Interval | None,
+    style: Style,
+    rng: np.random.Generator,
+) -> Array:
+    if kind is ScalarType.BOOL:
+        return rng.integers(0, 2, shape)
+    if limits is None:
+        return _floats(shape, style, rng)
+    low, high = limits
+    if isinstance(low, int) and isinstance(high, int):
+        wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
+        return rng.integers(low, high, shape, dtype=wide, endpoint=True)
+    return np.asarray(rng.uniform(low, high, shape))
+
+
+def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> Array:
+    match style:
+        case Style.NORMAL:
+            return np.asarray(rng.standard_normal(shape, dtype=np.float64))
+        case Style.UNIT:
+            return np.asarray(rng.uniform(0.05, 0.95, shape))
+        case Style.ABOVE_ONE:
+            return np.asarray(rng.uniform(1, 2, shape))
+
+
+def _given(pair: tuple[float, ...], kind: ScalarType) -> Interval:
+    """A range that the user gave; integers inside it where the tensor has integers."""
+    low, high = min(pair), max(pair)
+    if kind.is_float:
+        return float(low), float(high)
+    return _clipped((math.ceil(low), math.floor(high)), kind)
+
+
+def _clipped(interval: Interval, kind: ScalarType) -> Interval:
+    if kind.is_float:
+        return interval
+    low, high = kind.integer_range
+    return min(max(interval[0], low), high), min(max(interval[1], low), high)
+
+
+def _narrowed(
+    program: tir.Program,
+    sizes: Mapping[str, int],
+    limits: Mapping[str, Interval],
+    steering: tuple[str, ...],
+) -> Domain:
+    """One value that does no harm for all steering inputs, then as far to both sides as goes."""
+    whole = {n: _whole(limits[n]) for n in steering if n in limits}
+
+    def works(trial: Mapping[str, Interval]) -> bool:
+        return is_harmless(program, sizes, {**limits, **trial})
+
+    for value in sorted(range(-SMALL, SMALL + 1), key=lambda v: (abs(v), v < 0)):
+        found: dict[str, Interval] = {n: _point(value, whole[n]) for n in whole}
+        if works(found):
+            break
+    else:
+        return Domain(program, sizes, limits, False)
+    for name, (low, high) in whole.items():
+        at = int(found[name][0])
+        last = _furthest(at, high, lambda v: works({**found, name: (at, v)}))  # noqa: B023
+        first = _furthest(at, low, lambda v: works({**found, name: (v, last)}))  # noqa: B023
+        found[name] = (first, last)
+    return Domain(program, sizes, {**limits, **found}, True)
+
+
+def _whole(limits: Interval) -> tuple[int, int]:
+    low, high = math.ceil(limits[0]), math.floor(limits[1])
+    return min(low, high), high
+
+
+def _point(value: int, limits: tuple[int, int]) -> Interval:
+    inside = min(max(value, limits[0]), limits[1])
+    return inside, inside
+
+
+def _furthest(start: int, end: int, works: Callable[[int], bool]) -> int:
+    """The last value on the way from `start` to `end` that works; `start` does."""
+    if works(end):
+        return end
+    while abs(end - start) > 1:
+        middle = (start + end) // 2
+        if works(middle):
+            start = middle
+        else:
+            end = middle
+    return start

@@ -1,0 +1,189 @@
+"""At which sizes two kernels are compared: around the tiles of the plan, bounded in work."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tcc.affine import Affine
+from tcc.frontend import tir
+from tcc.run.reference import index_box
+from tcc.sched.plan import Plan
+
+MOST_POINTS = 1 << 21
+"""Statement instances of one run at awkward sizes."""
+UNTILED = 3
+"""The tile that stands for the sizes which the plan does not cut."""
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Steered:
+    """One size, and what decides how large it should be: an extent that it makes, its tile."""
+
+    name: str
+    extent: Affine
+    tile: int
+
+
+def points(program: tir.Program, sizes: Mapping[str, int]) -> int:
+    """Statement instances of a run, triangular ranges counted as boxes."""
+    boxes = (index_box(s, sizes) for s in program.statements)
+    return sum(math.prod(high - low for low, high in box) for box in boxes)
+
+
+def tensor_bytes(program: tir.Program, sizes: Mapping[str, int]) -> int:
+    """Memory of all tensors, temporaries included."""
+    return sum(
+        t.type.bytes * math.prod(e.evaluate(sizes) for e in t.shape)
+        for t in program.tensors.values()
+    )
+
+
+def awkward_sizes(
+    program: tir.Program, plan: Plan, fixed: Mapping[str, int], count: int, seed: int
+) -> tuple[dict[str, int], ...]:
+    """At most `count` different assignments of the sizes of `program`, `fixed` put in.
+
+    First all extents at 1, t - 1, t, t + 1, 2 t + 1 and a prime, for the tile t of each; then
+    mixtures of these. What is too much work is shrunk, least tiled sizes first. Preconditions are
+    not looked at.
+    """
+    steered = _steered(program, plan, fixed)
+    if not steered:
+        return ()
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for targets in _targets(steered, seed):
+        sizes = _shrunk(program, steered, targets, fixed)
+        if points(program, sizes) <= MOST_POINTS:
+            found.setdefault(tuple(sizes[s.name] for s in steered), sizes)
+        if len(found) >= count:
+            break
+    return tuple(found.values())
+
+
+def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, int], ...]:
+    """At most `count` assignments near the given one; for programs that only make sense with it."""
+    kinds = (
+        lambda _: 1,
+        lambda s: s + 1,
+        lambda s: max(1, s - 1),
+        lambda s: 2 * s + 1,
+        _next_prime,
+        lambda s: -(-s // 2),
+    )
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for kind in kinds:
+        near = {n: min(kind(s), _LARGEST) for n, s in sizes.items()}
+        if near != sizes:
+            found.setdefault(tuple(near.values()), near)
+    return tuple(found.values())[:count]
+
+
+def _targets(steered: list[_Steered], seed: int) -> Iterator[list[int]]:
+    """Extents to aim at: the same kind for all sizes, then mixtures."""
+    kinds = [_candidates(s.tile) for s in steered]
+    order = (0, 3, 1, 4, 5, 2)  # 1, then t + 1: where guards matter most
+    for kind in order:
+        yield [k[kind] for k in kinds]
+    chance = random.Random(seed)
+    for _ in range(8 * len(steered) + 32):
+        yield [chance.choice(k) for k in kinds]
+
+
+def _candidates(tile: int) -> tuple[int, ...]:
+    return (1, max(1, tile - 1), tile, tile + 1, 2 * tile + 1, _next_prime(tile + 1))
+
+
+def _next_prime(above: int) -> int:
+    number = above + 1
+    while any(number % d == 0 for d in range(2, math.isqrt(number) + 1)):
+        number += 1
+    return number
+
+
+def _tiles(plan: Plan) -> dict[str, int]:
+    """The largest tile of each index name over all kernels."""
+    tiles: dict[str, int] = {}
+    for kernel in plan.kernels:
+        cuts = [(d.dim, d.tile) for d in kernel.dims] + [(p.dim, p.tile) for p in kernel.loops]
+        for name, tile in cuts:
+            tiles[name] = max(tiles.get(name, 1), tile)
+    return tiles
+
+
+def _row_tile(plan: Plan) -> int:
+    """What the threads of a block take at once of the loops that they share."""
+    return max((k.row.threads * k.row.vector for k in plan.kernels if k.row), default=1)
+
+
+def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> list[_Steered]:
+    """Each open size with its most tiled extent; sizes that only add to extents come first."""
+    tiles, row = _tiles(plan), _row_tile(plan)
+    found: dict[str, _Steered] = {}
+    for name in program.sizes:
+        if name not in fixed:
+            found[name] = _Steered(name, Affine(), 1)
+    for statement in program.statements:
+        names = statement.indices + statement.reductions
+        shared = [n for n in names if n not in tiles][-1:]
+        for index in names:
+            extent = statement.ranges[index].extent
+            owner = _owner(extent, found)
+            tile = row if index in shared else tiles.get(index, 1)
+            if owner is not None and (found[owner].extent.is_constant or tile > found[owner].tile):
+                found[owner] = _Steered(owner, extent, max(tile, 1))
+    steered = [
+        _Steered(s.name, s.extent, s.tile if s.tile > 1 else UNTILED) for s in found.values()
+    ]
+    return sorted(steered, key=lambda s: len(s.extent.variables))
+
+
+def _owner(extent: Affine, sizes: Mapping[str, _Steered]) -> str | None:
+    """The size that makes an extent grow: `H` of `H - KH + 1`."""
+    ones = dict.fromkeys(extent.variables, 64)
+    for name in sorted(extent.variables & sizes.keys(), key=list(sizes).index):
+        if extent.evaluate({**ones, name: 128}) > extent.evaluate(ones):
+            return name
+    return None
+
+
+def _shrunk(
+    program: tir.Program, steered: list[_Steered], targets: list[int], fixed: Mapping[str, int]
+) -> dict[str, int]:
+    """Sizes for the targets, with smaller targets until the work is bounded."""
+    wanted = list(targets)
+    while True:
+        sizes = _solve(program, steered, wanted, fixed)
+        if points(program, sizes) <= MOST_POINTS or max(wanted) == 1:
+            return sizes
+        # The largest of the least tiled: its neighbourhood matters least.
+        loose = [i for i, w in enumerate(wanted) if w > min(UNTILED, steered[i].tile)]
+        loose = loose or [i for i, w in enumerate(wanted) if w > 1]
+        at = min(loose, key=lambda i: (steered[i].tile, -wanted[i]))
+        wanted[at] = max(c for c in (1, *_candidates(steered[at].tile), 2, 3) if c < wanted[at])
+
+
+def _solve(
+    program: tir.Program, steered: list[_Steered], targets: list[int], fixed: Mapping[str, int]
+) -> dict[str, int]:
+    """The smallest sizes that make each extent as large as its target."""
+    sizes = dict(fixed)
+    for size, target in zip(steered, targets, strict=True):
+        sizes[size.name] = _smallest(size, target, sizes)
+    return {n: sizes[n] for n in (*fixed, *program.sizes)}
+
+
+def _smallest(size: _Steered, target: int, known: Mapping[str, int]) -> int:
+    if size.extent.is_constant or not size.extent.variables <= {*known, size.name}:
+        return target
+    low, high = 1, _LARGEST
+    while low < high:
+        middle = (low + high) // 2
+        if size.extent.evaluate({**known, size.name: middle}) >= target:
+            high = middle
+        else:
+            low = middle + 1
+    return low if low < _LARGEST else target

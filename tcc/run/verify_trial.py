@@ -1,0 +1,200 @@
+"""Runs an optimized and a reference kernel on the same random inputs, and compares."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcc.artifact import Artifact
+from tcc.errors import RunError
+from tcc.options import VerifyOptions
+from tcc.run.device import Array, Device
+from tcc.run.host import HostDevice, Order
+from tcc.run.verify_bound import Response, noise_response, relative_bounds
+from tcc.run.verify_compare import Comparison, compare, differing, poisoned
+from tcc.run.verify_explain import crash, doubts, order_matters, wrong_value
+from tcc.run.verify_inputs import Domain, Style, draw
+from tcc.run.verify_outcome import Failure, Trial
+from tcc.run.verify_sizes import points
+
+RESPONSE_POINTS = 1 << 26
+"""Statement instances up to which the oracle measures the response to noise."""
+_ORDERS = {Order.FORWARD: "ascending", Order.REVERSE: "descending"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is compared, at the sizes of the domain; `why` is `given`, `options` or `awkward`."""
+
+    domain: Domain
+    optimized: Artifact
+    reference: Artifact
+    why: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How pairs are compared. `blocks`: run only that many blocks of the last launch (host)."""
+
+    device: str
+    options: VerifyOptions
+    blocks: int | None
+    seed: int
+
+
+def try_pair(pair: Pair, settings: Settings) -> Trial:
+    """One trial. ToolchainError when the device is not there."""
+    run = _Run(pair, settings)
+    failure = run.failure()
+    return Trial(
+        dict(pair.domain.sizes),
+        pair.why,
+        len(pair.optimized.interface.launches),
+        run.comparisons,
+        failure,
+        () if failure else (*doubts(pair.domain), *_nan_notes(run.comparisons)),
+        len(next(iter(run.sample.values()))) if run.sample else None,
+    )
+
+
+class _Run:
+    def __init__(self, pair: Pair, settings: Settings) -> None:
+        self._pair = pair
+        self._settings = settings
+        self._domain = pair.domain
+        self._program = pair.domain.program
+        self._bounds = relative_bounds(self._program, pair.domain.sizes)
+        self.sample = self._chosen_blocks()
+        self.comparisons: tuple[Comparison, ...] = ()
+
+    def failure(self) -> Failure | None:
+        """Run both kernels, the optimized one in both orders of the threads; what is wrong."""
+        try:
+            inputs, want = self._reference_run()
+        except RunError as problem:
+            return crash(self._domain, f"the reference kernel fails: {problem}", "")
+        results: list[dict[str, Array]] = []
+        for order, device in self._devices():
+            try:
+                results.append(self._call(device, self._pair.optimized, inputs))
+            except RunError as problem:
+                return crash(self._domain, str(problem), order)
+            self.comparisons = self._compare_all(inputs, results[-1], want)
+            wrong = next((c for c in self.comparisons if not c.ok), None)
+            if wrong is not None:
+                return wrong_value(self._domain, wrong, order)
+        if not any(c.compared for c in self.comparisons):
+            return Failure("the blocks that ran wrote no element of any output")
+        return order_matters(self._domain, results[0], results[-1])
+
+    def _reference_run(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Inputs, and what the reference makes of them: the first draw without NaN, if any."""
+        tried: list[tuple[int, dict[str, Array], dict[str, Array]]] = []
+        for style in Style if self._has_free_floats() else (Style.NORMAL,):
+            inputs = draw(self._domain, style, self._settings.seed)
+            want = self._call(self._plain_device(), self._pair.reference, inputs)
+            tried.append((sum(map(_not_finite, want.values())), inputs, want))
+            if tried[-1][0] == 0:
+                break
+        _, inputs, want = min(tried, key=lambda t: t[0])
+        return inputs, want
+
+    def _has_free_floats(self) -> bool:
+        taken = (*self._program.inputs, *self._program.inouts)
+        free = (n for n in taken if n not in self._domain.limits)
+        return any(self._program.tensors[n].type.is_float for n in free)
+
+    def _call(
+        self, device: Device, artifact: Artifact, inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        sizes = {n: self._domain.sizes[n] for n in artifact.interface.symbolic}
+        return device.run(artifact, inputs, sizes)
+
+    def _devices(self) -> list[tuple[str, Device]]:
+        """The device in both orders of the threads, where it has them."""
+        if self._settings.device == "cuda":
+            return [("", self._plain_device())]
+        timeout_s = float(self._settings.options.timeout_s)
+        return [
+            (text, HostDevice(order=order, timeout_s=timeout_s, blocks=self.sample))
+            for order, text in _ORDERS.items()
+        ]
+
+    def _plain_device(self) -> Device:
+        if self._settings.device == "cuda":
+            from tcc.run.cuda import CudaDevice  # noqa: PLC0415  (CuPy loads slowly)
+
+            return CudaDevice()
+        return HostDevice(timeout_s=float(self._settings.options.timeout_s))
+
+    def _chosen_blocks(self) -> dict[int, Sequence[int]]:
+        """Blocks of the last launch; it needs all that the launches before it compute."""
+        if self._settings.blocks is None or self._settings.device != "host":
+            return {}
+        launches = self._pair.optimized.interface.launches
+        x, y, z = (g.evaluate(self._domain.sizes) for g in launches[-1].grid)
+        if x * y * z <= self._settings.blocks:
+            return {}
+        chance = random.Random(self._settings.seed)
+        chosen = sorted(chance.sample(range(x * y * z), self._settings.blocks))
+        return {len(launches) - 1: chosen}
+
+    def _compare_all(
+        self, inputs: Mapping[str, Array], got: Mapping[str, Array], want: Mapping[str, Array]
+    ) -> tuple[Comparison, ...]:
+        """Every output; where one differs too much, once more with the response to noise."""
+        found = self._compare(inputs, got, want, {})
+        given = self._settings.options.relative_tolerance
+        rounds = given is None and any(self._bounds.values())
+        if all(c.ok for c in found) or not rounds:
+            return found
+        if points(self._program, self._domain.sizes) > RESPONSE_POINTS:
+            return found
+        seed = self._settings.seed
+        response = noise_response(self._program, inputs, self._domain.sizes, self._bounds, seed)
+        return self._compare(inputs, got, want, response)
+
+    def _compare(
+        self,
+        inputs: Mapping[str, Array],
+        got: Mapping[str, Array],
+        want: Mapping[str, Array],
+        response: Mapping[str, Response],
+    ) -> tuple[Comparison, ...]:
+        given = self._settings.options.relative_tolerance
+        return tuple(
+            compare(
+                name,
+                self._program.tensors[name].type,
+                got[name],
+                want[name],
+                relative=self._bounds[name] if given is None else given,
+                response=response.get(name),
+                chosen=self._written(name, got[name], inputs),
+            )
+            for name in self._program.outputs
+        )
+
+    def _written(self, name: str, got: Array, inputs: Mapping[str, Array]) -> Array | None:
+        """The elements that sampled blocks wrote; None: all."""
+        if not self.sample:
+            return None
+        return differing(got, inputs[name]) if name in inputs else ~poisoned(got)
+
+
+def _not_finite(values: Array) -> int:
+    if values.dtype.kind in "iub":
+        return 0
+    return int(np.count_nonzero(~np.isfinite(values.astype(np.float64))))
+
+
+def _nan_notes(found: tuple[Comparison, ...]) -> tuple[str, ...]:
+    """Outputs of which nothing can be learned."""
+    return tuple(
+        f"`{c.tensor}` is NaN in the reference: give ranges under `verify: inputs`"
+        for c in found
+        if c.compared and c.nans >= c.compared
+    )
