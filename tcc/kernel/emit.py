@@ -70,6 +70,7 @@ def emit(context: Context, unit: Unit) -> Artifact:
         "parameters": _parameters(context, interface),
         "kernels": [_kernel(k, b, printer) for k, b in zip(unit.kernels, bodies, strict=True)],
         "checks": _checks(context, unit, interface, printer),
+        "alignments": _alignments(context, unit, interface),
         "carved": _carved(context, unit, printer),
         "workspace": unit.workspace,
         "workspace_bytes": _bytes(context, unit.workspace, printer),
@@ -192,6 +193,30 @@ def _checks(
     for precondition in unit.preconditions:
         text = printer.affine(context.size(precondition.expression))
         checks.append((f"{text} < 0", comment_text(precondition.reason)))
+    return checks
+
+
+def _alignments(
+    context: Context, unit: Unit, interface: Interface
+) -> list[tuple[str, str]]:
+    """Pointers that vector accesses need aligned; workspace is carved in aligned pieces."""
+    needed: dict[str, int] = {}
+    for kernel in unit.kernels:
+        for statement in ir.walk(kernel.body):
+            if isinstance(statement, ir.VectorMove | ir.AsyncCopy):
+                for buffer in (statement.target, statement.source):
+                    if buffer.space is ir.Space.GLOBAL:
+                        size = statement.width * buffer.type.bytes
+                        needed[buffer.name] = max(size, needed.get(buffer.name, 0))
+    arguments = {context.spelling[a.name]: a.name for a in interface.tensors}
+    checks = [
+        (f"(size_t){name} % {needed[name]} != 0", f"{arguments[name]} needs {needed[name]} bytes")
+        for name in arguments
+        if name in needed
+    ]
+    carved = [needed[n] for n in (context.spelling[w] for w in unit.workspace) if n in needed]
+    if carved:
+        checks.append((f"(size_t)workspace % {max(carved)} != 0", f"workspace: {max(carved)} bytes"))
     return checks
 
 
