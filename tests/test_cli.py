@@ -20,7 +20,8 @@ from tcc.cli_colour import coloured
 from tcc.cli_session import Session
 from tcc.driver import PASSES
 from tcc.errors import InternalError, RunError, ToolchainError
-from tcc.run import nvrtc
+from tcc.run import nvrtc, verify
+from tcc.run.verify_outcome import Outcome
 
 MATMUL = """\
 def matmul(float(M, K) A, float(K, N) B) -> (C) {
@@ -295,6 +296,58 @@ def test_run_executes_nothing_from_a_file_of_arrays(capfd, folder):
     code, _, err = run(capfd, *words)
     assert code == 2
     assert "error[E0626]" in err
+
+
+SMALL = ("--size", "M=4", "--size", "N=3", "--size", "K=2")
+
+
+def test_verify(capfd):
+    code, out, err = run(capfd, "verify", "matmul.tc", *SMALL, "--seed", "3")
+    assert (code, err) == (0, "")
+    assert "seed 3" in out
+    assert "M=4 N=3 K=2" in out
+
+
+def test_verify_as_json(capfd):
+    code, out, _ = run(capfd, "verify", "matmul.tc", *SMALL, "--json")
+    assert (code, json.loads(out)["ok"]) == (0, True)
+
+
+def test_a_wrong_result_is_exit_code_3_and_no_diagnostic(capfd, monkeypatch):
+    asked = []
+
+    def wrong(_, **settings):
+        asked.append(settings)
+        return Outcome("matmul", "host", 0, ())
+
+    monkeypatch.setattr(verify, "verify", wrong)
+    code, out, err = run(capfd, "verify", "matmul.tc", "--blocks", "5")
+    assert (code, err) == (3, "")
+    assert out
+    assert asked == [{"device": "host", "check": False, "blocks": 5, "seed": 0}]
+
+
+def test_verify_takes_its_settings_from_the_options_file(capfd, folder, monkeypatch):
+    asked = []
+
+    def record(_, **settings):
+        asked.append((settings["blocks"], settings["seed"]))
+        return Outcome("matmul", "host", 0, ())
+
+    monkeypatch.setattr(verify, "verify", record)
+    (folder / "o.yaml").write_text("verify: {seed: 7, blocks: 2}\n")
+    run(capfd, "verify", "matmul.tc", "--options", "o.yaml")
+    run(capfd, "verify", "matmul.tc", "--options", "o.yaml", "--seed", "0", "--blocks", "9")
+    assert asked == [(2, 7), (9, 0)]
+
+
+@pytest.mark.parametrize("command", ["verify", "run"])
+def test_there_is_no_checking_build_yet(capfd, folder, command):
+    np.savez(folder / "in.npz", A=np.zeros((1, 1), np.float32))
+    more = ("--inputs", "in.npz", "--outputs", "out.npz") if command == "run" else ()
+    code, out, err = run(capfd, command, "matmul.tc", "--check", *more)
+    assert (code, out) == (1, "")
+    assert "error[E0911]" in err
 
 
 def test_fmt_rewrites_and_is_idempotent(capfd, folder):
