@@ -54,10 +54,23 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class FastPath:
+    """Kernels that the launcher prefers where open sizes allow vector accesses.
+
+    They run when every size of `quarters` is a multiple of 4, all pointers are aligned to 16
+    bytes and no tensor has more than 2^31 - 1 elements; a kernel takes size / 4 for such a size.
+    """
+
+    quarters: tuple[str, ...]
+    launches: tuple[Launch, ...]
+
+
+@dataclass(frozen=True)
 class Interface:
     """How to call one emitted launcher. `sizes` are the fixed sizes, `symbolic` the open ones.
 
-    `temporaries` has the byte offset of each temporary in the workspace.
+    `temporaries` has the byte offset of each temporary in the workspace. `launches` work for all
+    sizes; with `fast` the launcher has a choice.
     """
 
     function: str
@@ -67,6 +80,7 @@ class Interface:
     symbolic: tuple[str, ...]
     workspace_bytes: Affine
     temporaries: Mapping[str, Affine] = field(default_factory=dict)
+    fast: FastPath | None = None
 
     @property
     def tensors(self) -> tuple[Argument, ...]:

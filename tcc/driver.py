@@ -22,6 +22,7 @@ from tcc.kernel.context import Context
 from tcc.kernel.dump import text as kernel_text
 from tcc.kernel.emit import Unit, emit
 from tcc.kernel.lower import lower
+from tcc.kernel.lower_all import Mapped, lower_all
 from tcc.kernel.simplify import simplify
 from tcc.options import Options, resolved
 from tcc.sched import nest, scop, tree
@@ -228,45 +229,45 @@ class _State:
             raise InternalError("there is no program to map")
         step("legality", lambda: check_kernels(found, place(loops)))
         try:
-            kernels = self._map(model, program, loops)
+            mapped = self._map(model, program, loops)
         except Unstructured as reason:
             self._run.notes.append(f"{reason}; one kernel a statement instead")
             loops = program_order(model)
             check_kernels(found, place(loops))
-            kernels = self._map(model, program, loops)
-        step("emit", lambda: self._emit(model, program, kernels, opened), _cuda)
+            mapped = self._map(model, program, loops)
+        step("emit", lambda: self._emit(model, program, mapped, opened), _cuda)
 
-    def _map(
-        self, model: scop.Scop, program: tir.Program, loops: Nest
-    ) -> tuple[ir.Kernel, ...]:
+    def _map(self, model: scop.Scop, program: tir.Program, loops: Nest) -> Mapped:
         step, request = self._run.step, self._request
         fixed = fix_sizes(loops, request.sizes)
         plan = step(
             "plan", lambda: choose_plan(fixed, program, request.options, request.target), Plan.text
         )
         self._plan = plan
-        context = Context(model, program)
-        return step("lower", lambda: tuple(map(simplify, lower(context, fixed, plan))), kernel_text)
+        return step(
+            "lower", lambda: lower_all(model, program, fixed, plan), lambda m: kernel_text(m.kernels)
+        )
 
     def _emit(
         self,
         model: scop.Scop,
         program: tir.Program,
-        kernels: tuple[ir.Kernel, ...],
+        mapped: Mapped,
         opened: tuple[tir.Precondition, ...],
     ) -> Artifact:
         if self._plan is None:
             raise InternalError("there is no plan to describe")
         context = Context(model, program)
-        workspace = _workspace(context, kernels)
+        workspace = _workspace(context, mapped.kernels)
         comment = unit_comment(program, self._request.sizes, self._plan)
         unit = Unit(
             program.name,
-            kernels,
+            mapped.kernels,
             (*program.preconditions, *opened),
             workspace,
             comment,
             self._request.sizes,
+            mapped.fast,
         )
         self._artifact = emit(context, unit)
         self._reference = reference(model, program, self._request, unit.preconditions)

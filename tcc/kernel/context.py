@@ -12,6 +12,7 @@ from tcc.kernel.names import Names, spell
 from tcc.sched.scop import Part, Scop
 
 NARROW = 2**31 - 1
+VECTOR = 4
 
 
 @dataclass(frozen=True)
@@ -30,26 +31,45 @@ class Lowered:
 
 
 class Context:
-    """Names, buffers and statements of one program. Sizes that stay open keep a C++ spelling."""
+    """Names, buffers and statements of one program. Sizes that stay open keep a C++ spelling.
 
-    def __init__(self, scop: Scop, program: tir.Program) -> None:
+    `quarters` are open sizes that are multiples of VECTOR here: they appear as VECTOR times a
+    kernel parameter of their own, so that alignment shows in every form. With `narrow`, all
+    offsets fit an int.
+    """
+
+    def __init__(
+        self,
+        scop: Scop,
+        program: tir.Program,
+        *,
+        quarters: frozenset[str] = frozenset(),
+        narrow: bool = False,
+    ) -> None:
         self.program = program
+        self._narrow = narrow
         taken: list[str] = []
         for name in (*program.tensors, *program.sizes):
             taken.append(spell(name, taken))
         self.spelling: Mapping[str, str] = dict(
             zip((*program.tensors, *program.sizes), taken, strict=True)
         )
-        self._renamed = {
-            s: var(self.spelling[s]) for s in program.sizes if self.spelling[s] != s
+        self.parameters: Mapping[str, str] = {
+            s: spell(f"{s}_{VECTOR}", taken) if s in quarters else self.spelling[s]
+            for s in program.sizes
         }
-        self._taken = tuple(taken)
+        self._renamed = {
+            s: var(p) * (VECTOR if s in quarters else 1)
+            for s, p in self.parameters.items()
+            if p != s
+        }
+        self._taken = (*taken, *self.parameters.values())
         by_name = {s.name: s for s in program.statements}
         self.statements: Mapping[str, Lowered] = {
             s.name: Lowered(s.name, s.part, by_name[s.source.name]) for s in scop.statements
         }
         self.size_ranges: Mapping[str, Interval] = {
-            self.spelling[s]: (1, NARROW) for s in program.sizes
+            p: (1, NARROW) for p in self.parameters.values()
         }
 
     def names(self) -> Names:
@@ -60,6 +80,19 @@ class Context:
         """An expression over sizes with the sizes spelled for C++."""
         return value.substitute(self._renamed) if self._renamed else value
 
+    @property
+    def unspelled(self) -> Mapping[str, Affine]:
+        """What each kernel parameter is in the program's own sizes."""
+        return {
+            p: var(s) // VECTOR if p != self.spelling[s] else var(s)
+            for s, p in self.parameters.items()
+        }
+
+    def spelling_of(self, value: Affine) -> str:
+        """An expression over sizes as C++ text in parentheses, for launchers."""
+        names = {s: self.spelling[s] for s in self.program.sizes}
+        return f"({value.text(lambda n: names.get(n, n))})"
+
     def tensor(self, name: str) -> tir.Tensor:
         """The tensor of that name."""
         return self.program.tensors[name]
@@ -68,16 +101,15 @@ class Context:
         """The global buffer of a tensor."""
         tensor = self.tensor(name)
         shape = tuple(self.size(s) for s in tensor.shape)
+        wide = not self._narrow and _is_wide(shape)
         return ir.Buffer(
-            self.spelling[name], ir.Space.GLOBAL, tensor.type, shape, readonly, _is_wide(shape)
+            self.spelling[name], ir.Space.GLOBAL, tensor.type, shape, readonly, wide
         )
 
     def open_sizes(self, expressions: list[Affine]) -> tuple[str, ...]:
-        """The spelled sizes that occur, in the program's order."""
+        """The kernel parameters for sizes that occur, in the program's order."""
         used = frozenset().union(*(e.variables for e in expressions))
-        return tuple(
-            self.spelling[s] for s in self.program.sizes if self.spelling[s] in used
-        )
+        return tuple(p for p in self.parameters.values() if p in used)
 
 
 def _is_wide(shape: tuple[Affine, ...]) -> bool:

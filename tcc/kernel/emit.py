@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 import jinja2
 
 from tcc.affine import Affine, const
-from tcc.artifact import Argument, ArgumentKind, Artifact, Interface, Launch
+from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, Launch
 from tcc.frontend import tir
 from tcc.kernel import ir
-from tcc.kernel.context import Context
+from tcc.kernel.context import VECTOR, Context
 from tcc.kernel.names import spell
 from tcc.kernel.safe_text import comment_text
 from tcc.kernel.statements import kernel_lines
@@ -42,6 +43,15 @@ QUALIFIERS = "__host__ __device__ __forceinline__"
 
 
 @dataclass(frozen=True)
+class Fast:
+    """Kernels for sizes that are multiples of 4, with the context they were lowered in."""
+
+    context: Context
+    quarters: tuple[str, ...]
+    kernels: tuple[ir.Kernel, ...]
+
+
+@dataclass(frozen=True)
 class Unit:
     """What one translation unit is made of. `comment` lines go to the top of the file."""
 
@@ -51,6 +61,7 @@ class Unit:
     workspace: tuple[str, ...]
     comment: tuple[str, ...]
     sizes: Mapping[str, int]
+    fast: Fast | None = None
 
 
 def emit(context: Context, unit: Unit) -> Artifact:
@@ -60,15 +71,16 @@ def emit(context: Context, unit: Unit) -> Artifact:
     Establishes: the text depends on nothing but its arguments.
     """
     helpers: set[str] = set()
-    ranges = context.size_ranges
-    printer = Printer(ranges, helpers)
-    bodies = [kernel_lines(k, ranges, helpers) for k in unit.kernels]
+    printer = Printer(context.size_ranges, helpers)
     interface = _interface(context, unit)
     values = {
         "unit": unit,
         "function": interface.function,
         "parameters": _parameters(context, interface),
-        "kernels": [_kernel(k, b, printer) for k, b in zip(unit.kernels, bodies, strict=True)],
+        "kernels": _kernels(context, unit.kernels, helpers),
+        "fast": _kernels(unit.fast.context, unit.fast.kernels, helpers) if unit.fast else [],
+        "fast_conditions": _fast_conditions(context, unit, interface),
+        "quarters": _quarters(context, unit),
         "checks": _checks(context, unit, interface, printer),
         "alignments": _alignments(context, unit, interface),
         "carved": _carved(context, unit, printer),
@@ -77,13 +89,51 @@ def emit(context: Context, unit: Unit) -> Artifact:
         "size_parameters": ", ".join(f"int {context.spelling[s]}" for s in interface.symbolic),
         "unused": [context.spelling[s] for s in interface.symbolic],
         "halves": _half_headers(context),
-        "pipeline": any(isinstance(s, ir.AsyncCopy) for k in unit.kernels for s in ir.walk(k.body)),
+        "pipeline": _has_async(unit),
         "guard": f"TCC_{interface.function.upper()}_H",
         "tensors": [_tensor_comment(a) for a in interface.tensors],
     }
     source = _template("unit.cu.j2").render(values | {"helpers": _helpers(helpers)})
     header = _template("unit.h.j2").render(values)
     return Artifact(source, header, interface)
+
+
+def _kernels(
+    context: Context, kernels: tuple[ir.Kernel, ...], helpers: set[str]
+) -> list[dict[str, object]]:
+    """What the template prints of each kernel."""
+    printer = Printer(context.size_ranges, helpers)
+    return [_kernel(k, kernel_lines(k, context.size_ranges, helpers), printer) for k in kernels]
+
+
+def _quarters(context: Context, unit: Unit) -> list[str]:
+    """Declarations of the quartered sizes."""
+    if unit.fast is None:
+        return []
+    used = {s for k in unit.fast.kernels for s in k.sizes}
+    pairs = [(context.spelling[s], unit.fast.context.parameters[s]) for s in unit.fast.quarters]
+    return [f"int {quarter} = {size} / {VECTOR};" for size, quarter in pairs if quarter in used]
+
+
+def _fast_conditions(context: Context, unit: Unit, interface: Interface) -> str:
+    """The C++ condition under which the fast kernels are right."""
+    if unit.fast is None:
+        return ""
+    tests = [f"{context.spelling[s]} % {VECTOR} == 0" for s in unit.fast.quarters]
+    tests += [f"(size_t){context.spelling[a.name]} % 16 == 0" for a in interface.tensors]
+    tests += ["(size_t)workspace % 16 == 0"] if unit.workspace else []
+    for tensor in context.program.tensors.values():
+        product = [f"(long long){context.spelling_of(s)}" for s in tensor.shape if not s.is_constant]
+        if len(product) > 1:
+            constant = prod(s.value for s in tensor.shape if s.is_constant)
+            factors = product + ([str(constant)] if constant > 1 else [])
+            tests.append(f"{' * '.join(factors)} <= 2147483647")
+    return " && ".join(dict.fromkeys(tests))
+
+
+def _has_async(unit: Unit) -> bool:
+    kernels = (*unit.kernels, *(unit.fast.kernels if unit.fast else ()))
+    return any(isinstance(s, ir.AsyncCopy) for k in kernels for s in ir.walk(k.body))
 
 
 def _interface(context: Context, unit: Unit) -> Interface:
@@ -101,16 +151,29 @@ def _interface(context: Context, unit: Unit) -> Interface:
     for name in unit.workspace:
         offsets[name] = total
         total = total + _padded_bytes(context.tensor(name))
+    fast = None
+    if unit.fast is not None:
+        quick = tuple(_launch(unit.fast.context, k) for k in unit.fast.kernels)
+        fast = FastPath(unit.fast.quarters, quick)
     return Interface(
-        spell(unit.function), tuple(arguments), launches, dict(unit.sizes), symbolic, total, offsets
+        spell(unit.function),
+        tuple(arguments),
+        launches,
+        dict(unit.sizes),
+        symbolic,
+        total,
+        offsets,
+        fast,
     )
 
 
 def _launch(context: Context, kernel: ir.Kernel) -> Launch:
     """A launch in the program's own names."""
+    sizes = context.unspelled
     names = {spelled: name for name, spelled in context.spelling.items()}
-    x, y, z = (extent.rename(names) for extent in kernel.grid)
-    arguments = tuple(names[a] for a in (*(b.name for b in kernel.buffers), *kernel.sizes))
+    x, y, z = (extent.substitute(sizes) for extent in kernel.grid)
+    own = {parameter: size for size, parameter in context.parameters.items()}
+    arguments = (*(names[b.name] for b in kernel.buffers), *(own[s] for s in kernel.sizes))
     return Launch(_kernel_name(kernel), (x, y, z), kernel.block, kernel.shared_bytes, arguments)
 
 

@@ -26,7 +26,7 @@ raise select send recv bind connect listen accept socket link unlink pipe dup ki
 pause alarm access sync nice printf puts putchar getchar scanf memcpy memset memmove memcmp strlen
 strcpy strcat strcmp y0 y1 yn j0 j1 jn gamma drem significand scalb pow10 exp10 isnan isinf finite
 dev_t id_t step advance swap copy fill sort sum environ daemon stat truncate gets ffs rotate
-uint ushort ulong u_int u_char u_short u_long quad_t key_t mode_t off_t pid_t uid_t gid_t
+half half2 nv_bfloat16 bfloat16 uint ushort ulong u_int u_char u_short u_long quad_t key_t mode_t off_t pid_t uid_t gid_t
 """
 OURS = "floor_div floor_mod minimum maximum absolute sigmoid relu"
 RESERVED = frozenset(f"{KEYWORDS} {DECLARED} {OURS}".split())

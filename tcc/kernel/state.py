@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tcc.affine import Affine, const
 from tcc.frontend import tir
@@ -30,7 +31,10 @@ class State:
         self.nest = nest
         self.plan = plan
         self.names = context.names()
-        self.frame = frame(nest.parallel, plan, self.names)
+        dims = tuple(
+            replace(d, low=context.size(d.low), high=context.size(d.high)) for d in nest.parallel
+        )
+        self.frame = frame(dims, plan, self.names)
         self.points = Points(context, self.frame, self.names)
         keep = plan.row is not None or any(d.inner > 1 for d in plan.dims)
         self._users = users

@@ -249,10 +249,18 @@ class Printer:
         if type is ScalarType.BOOL:
             return f"{_wrap(inner, PRECEDENCE['!='] + 1)} != 0", PRECEDENCE["!="]
         if type.is_half:
-            single = operand.type in (ScalarType.FLOAT32, *FROM_HALF)
-            text = inner[0] if single else f"(float){_wrap(inner, UNARY)}"
-            return f"{TO_HALF[type]}({text})", ATOM
+            return self._to_half(inner, operand.type, type), ATOM
+        if type.is_integer and operand.type.is_float:
+            return _to_integer(inner[0], operand.type, type)
         return f"({C_TYPES[type]}){_wrap(inner, UNARY)}", UNARY
+
+    def _to_half(self, inner: tuple[str, int], source: ScalarType, type: ScalarType) -> str:
+        """One rounding from float and double; other types go through float."""
+        if source is ScalarType.FLOAT64:
+            return f"{TO_HALF[type].replace('__float2', '__double2').removesuffix('_rn')}({inner[0]})"
+        single = source in (ScalarType.FLOAT32, *FROM_HALF)
+        text = inner[0] if single else f"(float){_wrap(inner, UNARY)}"
+        return f"{TO_HALF[type]}({text})"
 
     # -- memory ----------------------------------------------------------------------------
 
@@ -321,6 +329,15 @@ def _float_literal(value: float, type: ScalarType) -> tuple[str, int]:
         text += ".0"
     text += "f" if type is not ScalarType.FLOAT64 else ""
     return (f"-{text}", UNARY) if value < 0 else (text, ATOM)
+
+
+def _to_integer(text: str, source: ScalarType, type: ScalarType) -> tuple[str, int]:
+    """Towards zero and saturating, by the intrinsics: a C++ cast leaves large values undefined."""
+    name = "double" if source is ScalarType.FLOAT64 else "float"
+    wide = "ll" if type.bits == 64 else "int"
+    target = wide if type.is_signed or type.bits < 32 else f"u{wide}"
+    call = f"__{name}2{target}_rz({text})"
+    return (f"({C_TYPES[type]}){call}", UNARY) if type.bits < 32 else (call, ATOM)
 
 
 def _narrow(text: str, level: int, type: ScalarType) -> tuple[str, int]:

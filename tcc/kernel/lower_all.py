@@ -1,0 +1,62 @@
+"""All kernels of a program: those for every size, and faster ones for well-aligned sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tcc.affine import Var
+from tcc.frontend import tir
+from tcc.kernel import ir
+from tcc.kernel.context import Context
+from tcc.kernel.emit import Fast
+from tcc.kernel.lower import lower
+from tcc.kernel.simplify import simplify
+from tcc.sched.nest import Nest
+from tcc.sched.plan import Plan
+from tcc.sched.reuse import chains
+from tcc.sched.scop import Scop
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The kernels of a program in launch order; `fast` is None where nothing would be gained."""
+
+    kernels: tuple[ir.Kernel, ...]
+    fast: Fast | None
+
+
+def lower_all(scop: Scop, program: tir.Program, nest: Nest, plan: Plan) -> Mapped:
+    """Lower a nest for all sizes, and once more for row lengths that are multiples of 4."""
+    kernels = tuple(map(simplify, lower(Context(scop, program), nest, plan)))
+    quarters = _row_sizes(nest, program)
+    if not quarters:
+        return Mapped(kernels, None)
+    context = Context(scop, program, quarters=frozenset(quarters), narrow=True)
+    named = replace(nest, kernels=tuple(replace(k, name=f"{k.name}_aligned") for k in nest.kernels))
+    renamed = Plan(tuple(replace(k, kernel=f"{k.kernel}_aligned") for k in plan.kernels))
+    fast = tuple(map(simplify, lower(context, named, renamed)))
+    moves = (s for k in fast for s in ir.walk(k.body) if isinstance(s, ir.VectorMove))
+    wide = any(s.source.space is ir.Space.GLOBAL or s.target.space is ir.Space.GLOBAL for s in moves)
+    return Mapped(kernels, Fast(context, quarters, fast) if wide else None)
+
+
+def _row_sizes(nest: Nest, program: tir.Program) -> tuple[str, ...]:
+    """The open sizes that are row lengths of tensors which tiled reductions read or write.
+
+    Only where all their subscripts are single loops: windows shift rows by less than a vector.
+    """
+    found: dict[str, None] = {}
+    for kernel in nest.kernels:
+        for chain in chains(kernel, program):
+            for operand in chain.operands:
+                if any(len(f.terms) > 1 for f in operand.forms):
+                    return ()
+            names = [o.tensor for o in chain.operands]
+            names += [s.target for s in program.statements]
+            for name in names:
+                shape = program.tensors[name].shape
+                if shape and len(shape[-1].terms) == 1 and not shape[-1].constant:
+                    atom, factor = shape[-1].terms[0]
+                    if isinstance(atom, Var) and factor == 1:
+                        found[atom.name] = None
+    return tuple(s for s in program.sizes if s in found)
