@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tcc.api import Kernel
 from tcc.frontend import tir
+from tcc.run.host import HostDevice, Order
 from tcc.run.reference import interpret
 from tcc.scalar import ScalarType
 
@@ -17,6 +19,14 @@ EPSILON = {
     ScalarType.FLOAT64: 2.0**-53,
 }
 CHAIN = 16  # roundings of one element besides those of its sums
+
+
+def run_both_orders(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The results on the host, which do not depend on the order of the threads."""
+    forward, reverse = (HostDevice(order=o).run(kernel.artifact, arrays, {}) for o in Order)
+    for name, values in forward.items():
+        assert values.tobytes() == reverse[name].tobytes(), f"`{name}` depends on the order"
+    return forward
 
 
 def assert_agrees(
