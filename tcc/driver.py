@@ -98,6 +98,8 @@ class Compilation:
     dumps: Mapping[str, str]
     timings: tuple[tuple[str, float], ...]
     notes: tuple[str, ...] = ()
+    preconditions: tuple[tir.Precondition, ...] = ()
+    """What must hold of the sizes that stay open, as far as the checks came."""
 
 
 class _Stop(Exception):
@@ -155,6 +157,7 @@ class _State:
         self._artifact: Artifact | None = None
         self._reference: Artifact | None = None
         self._plan: Plan | None = None
+        self._preconditions: tuple[tir.Precondition, ...] = ()
 
     def all_passes(self) -> None:
         """The passes, in the order of PASSES."""
@@ -185,6 +188,7 @@ class _State:
             {stage: make() for stage, make in run.dumps.items()},
             tuple(run.timings),
             tuple(run.notes),
+            self._preconditions,
         )
 
     def _elaborate(self, module: ast.Module) -> tir.Program:
@@ -201,6 +205,7 @@ class _State:
         opened = check_bounds(model, sizes, report)
         check_definedness(model, sizes, report)
         check_causality(model, sizes, report)
+        self._preconditions = (*model.program.preconditions, *opened)
         return opened
 
     def _fusion(self) -> Fusion:
