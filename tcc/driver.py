@@ -40,6 +40,7 @@ from tcc.sched.nest import Nest
 from tcc.sched.place import place
 from tcc.sched.plan import Plan
 from tcc.sched.schedule import Scheduled, compute_schedule
+from tcc.sched.split import split_reductions
 from tcc.sched.structure import Unstructured, identity, program_order, structure
 from tcc.sched.tile import single_thread
 from tcc.source import Source
@@ -63,6 +64,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("scop", "describes domains and accesses as integer sets", "scop"),
     Pass("dependences", "finds which instances must keep their order", "deps"),
     Pass("check", "rejects accesses out of bounds, reads of undefined elements, in-place updates", ""),
+    Pass("split", "cuts long reductions with few results into parts", "split"),
     Pass("schedule", "finds loops that run in parallel and statements that share them", "schedule"),
     Pass("structure", "cuts the schedule into kernels and their loops", "nest"),
     Pass("legality", "proves that every dependence is respected", ""),
@@ -154,6 +156,7 @@ class _State:
         self._request = request
         self._run = run
         self._program: tir.Program | None = None
+        self._mapped: tir.Program | None = None
         self._artifact: Artifact | None = None
         self._reference: Artifact | None = None
         self._plan: Plan | None = None
@@ -167,6 +170,17 @@ class _State:
         model = step("scop", lambda: scop.build_scop(program), scop.text)
         found = step("dependences", lambda: compute_dependences(model), dependences_text)
         opened = step("check", lambda: self._check(model))
+        self._reference = reference(model, self._fixed(program), request, opened)
+        parts = resolved(request.options).split
+        divided = step(
+            "split",
+            lambda: split_reductions(program, request.sizes, request.target, parts),
+            describe,
+        )
+        if divided is not program:
+            self._mapped = specialise(divided, request.sizes)
+            model = scop.build_scop(divided)
+            found = compute_dependences(model)
         scheduled = step(
             "schedule",
             lambda: compute_schedule(model, found, self._fusion()),
@@ -196,8 +210,11 @@ class _State:
         program = elaborate(module, request.entry, request.sizes, report)
         if program is None or report.errors:
             raise CompileError(report.items)
-        self._program = specialise(program, request.sizes)
+        self._program = self._mapped = specialise(program, request.sizes)
         return program
+
+    def _fixed(self, program: tir.Program) -> tir.Program:
+        return specialise(program, self._request.sizes)
 
     def _check(self, model: scop.Scop) -> tuple[tir.Precondition, ...]:
         """Bounds, definedness and causality; what stays open becomes a check of the launcher."""
@@ -218,9 +235,9 @@ class _State:
         request = self._request
         loops = structure(model, scheduled.tree)
         self._run.notes += loops.notes
-        if resolved(request.options).outer_schedule_fusion_strategy or self._program is None:
+        if resolved(request.options).outer_schedule_fusion_strategy or self._mapped is None:
             return loops
-        return fuse_rows(model, found, loops, self._program, request.sizes, request.target)
+        return fuse_rows(model, found, loops, self._mapped, request.sizes, request.target)
 
     def _back_end(
         self,
@@ -229,7 +246,7 @@ class _State:
         loops: Nest,
         opened: tuple[tir.Precondition, ...],
     ) -> None:
-        step, program = self._run.step, self._program
+        step, program = self._run.step, self._mapped
         if program is None:
             raise InternalError("there is no program to map")
         step("legality", lambda: check_kernels(found, place(loops)))
@@ -275,7 +292,6 @@ class _State:
             mapped.fast,
         )
         self._artifact = emit(context, unit)
-        self._reference = reference(model, program, self._request, unit.preconditions)
         return self._artifact
 
 
@@ -283,9 +299,10 @@ def reference(
     model: scop.Scop,
     program: tir.Program,
     request: Request,
-    preconditions: tuple[tir.Precondition, ...],
+    opened: tuple[tir.Precondition, ...],
 ) -> Artifact:
     """The same program by the identity schedule: one thread, plain loops, `NAME_reference`."""
+    preconditions = (*program.preconditions, *opened)
     loops = fix_sizes(identity(model), request.sizes)
     context = Context(model, program)
     kernels = tuple(map(simplify, lower(context, loops, single_thread(loops))))

@@ -23,9 +23,12 @@ from tcc.source import Span
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant with its exact value (bool, integer, or the decimal value of a float)."""
+    """A constant with its exact value: bool, integer, or the decimal value of a float.
 
-    value: bool | int | Fraction
+    Infinities are `float` and come from the compiler only (identities of reductions).
+    """
+
+    value: bool | int | Fraction | float
     type: ScalarType
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from tcc.affine import Affine
-from tcc.frontend import tir
+from tcc.frontend import reduction, tir
 from tcc.frontend.subscripts import affine_form
 from tcc.kernel import ir
 from tcc.kernel.context import Context
@@ -95,14 +95,7 @@ def combine(operator: str, old: ir.Expression, new: ir.Expression) -> ir.Express
 
 def identity(operator: str, type: ScalarType) -> ir.Const:
     """The value that a reduction starts from."""
-    if operator in "+*":
-        return ir.Const(int(operator == "*"), type)
-    largest = operator == "min"
-    if type.is_float:
-        return ir.Const(float("inf") if largest else float("-inf"), type)
-    if type is ScalarType.BOOL:
-        return ir.Const(largest, type)
-    return ir.Const(type.integer_range[1 if largest else 0], type)
+    return ir.Const(reduction.identity(operator, type), type)
 
 
 def cast(value: ir.Expression, type: ScalarType) -> ir.Expression:

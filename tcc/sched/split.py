@@ -1,0 +1,244 @@
+"""Long reductions with few results: cut into parts that run in parallel, joined by a second step.
+
+`S +=! X(n)` over 2^24 elements becomes
+
+    S_parts(part) +=! X(part * 32768 + n)
+    S +=! S_parts(part)
+
+a rewrite of the program before scheduling (rfactor), so that every later check sees it. The order
+of the parts is fixed: the result does not change from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from tcc.affine import Affine, const, var
+from tcc.frontend import tir
+from tcc.frontend.reduction import identity
+from tcc.scalar import ScalarType
+from tcc.target import Target
+
+SHORTEST_ROW_PART = 2048
+SHORTEST_TILE_PART = 256
+TILE_POINTS = 64 * 64
+BLOCKS_PER_SM = 4
+OPEN_PART = 16384
+
+
+def split_reductions(
+    program: tir.Program, sizes: Mapping[str, int], target: Target, parts: int | None
+) -> tir.Program:
+    """The program with every long reduction that leaves SMs idle cut into parts.
+
+    `parts` asks for that many parts of every reduction (1: none); None decides by the extents.
+    Requires: `program` passed all checks. Establishes: the same results up to the rounding of a
+    different order of summation.
+    """
+    if parts == 1:
+        return program
+    for statement in program.statements:
+        part = _part(program, statement, sizes, target, parts)
+        if part is not None:
+            program = _rewrite(program, statement, part)
+    return program
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The reduction index to cut, elements of a part, number of parts; `exact`: no surplus."""
+
+    index: str
+    length: int
+    count: Affine
+    exact: bool
+
+
+def _part(
+    program: tir.Program,
+    statement: tir.Statement,
+    sizes: Mapping[str, int],
+    target: Target,
+    parts: int | None,
+) -> _Part | None:
+    if statement.operator == "=" or not statement.reductions:
+        return None
+    values = {s: const(v) for s, v in sizes.items()}
+    extents = {i: r.extent.substitute(values) for i, r in statement.ranges.items()}
+    points = [extents[i] for i in statement.indices]
+    along = [extents[i] for i in statement.reductions]
+    names = set(statement.indices) | set(statement.reductions)
+    if any(e.variables & names for e in along) or not all(p.is_constant for p in points):
+        return None
+    index = max(statement.reductions, key=lambda i: _known(extents[i]))
+    rest = prod(_known(e) for i, e in zip(statement.reductions, along, strict=True) if i != index)
+    wanted = parts or _wanted(
+        statement, prod(p.value for p in points), rest * _known(extents[index]), target
+    )
+    if wanted < 2:
+        return None
+    extent = extents[index]
+    if not extent.is_constant:
+        length = max(1, OPEN_PART // rest)
+        count = (statement.ranges[index].extent + (length - 1)) // length
+        return _Part(index, length, count, exact=False)
+    length = _length(extent.value, -(-extent.value // min(wanted, extent.value)))
+    count = -(-extent.value // length)
+    if count < 2:
+        return None
+    return _Part(index, length, const(count), exact=extent.value % length == 0)
+
+
+def _known(extent: Affine) -> int:
+    return extent.value if extent.is_constant else 1 << 20
+
+
+def _wanted(statement: tir.Statement, points: int, length: int, target: Target) -> int:
+    """How many parts keep the SMs busy, while each part stays worth a block."""
+    blocks = -(-points // TILE_POINTS) if _has_reuse(statement) else points
+    shortest = SHORTEST_TILE_PART if _has_reuse(statement) else SHORTEST_ROW_PART
+    if blocks * 2 > target.sms or length < 4 * shortest:
+        return 1
+    busy = target.sms if _has_reuse(statement) else target.sms * BLOCKS_PER_SM
+    return max(1, min(busy // max(blocks, 1), length // shortest))
+
+
+def _has_reuse(statement: tir.Statement) -> bool:
+    """Whether several results read the same element of a tensor."""
+    for read in tir.walk(statement.value):
+        if isinstance(read, tir.Read) and read.subscripts:
+            used = {n for s in read.subscripts for n in _indices(s)}
+            if not used >= set(statement.indices):
+                return True
+    return False
+
+
+def _indices(expression: tir.Expression) -> set[str]:
+    return {e.name for e in tir.walk(expression) if isinstance(e, tir.Index)}
+
+
+def _length(extent: int, wanted: int) -> int:
+    """A divisor of the extent near the wanted length, a multiple of 4 if there is one."""
+    near = range(wanted, min(extent, 2 * wanted) + 1)
+    for step in (4, 1):
+        found = next((n for n in near if extent % n == 0 and n % step == 0), None)
+        if found is not None:
+            return found
+    return wanted
+
+
+def _rewrite(program: tir.Program, statement: tir.Statement, part: _Part) -> tir.Program:
+    target = program.tensors[statement.target]
+    taken = set(program.tensors) | set(program.sizes) | set(statement.ranges)
+    name, index = _fresh(f"{target.name}_parts", taken), _fresh("part", taken)
+    lhs = [statement.ranges[i] for i in statement.indices]
+    tensor = tir.Tensor(
+        name,
+        target.type.compute,
+        (part.count, *(r.extent for r in lhs)),
+        (const(0), *(r.low for r in lhs)),
+        tir.Role.TEMPORARY,
+        target.span,
+    )
+    first = _first(statement, part, name, index, target.type.compute)
+    second = _second(statement, part, name, index, target.type.compute)
+    statements: list[tir.Statement] = []
+    for each in program.statements:
+        statements += [first, second] if each is statement else [each]
+    return replace(
+        program,
+        tensors={**program.tensors, name: tensor},
+        temporaries=(*program.temporaries, name),
+        statements=tuple(statements),
+    )
+
+
+def _first(
+    statement: tir.Statement, part: _Part, name: str, index: str, type: ScalarType
+) -> tir.Statement:
+    """The parts: the reduction index becomes low + part * length + index."""
+    whole = statement.ranges[part.index]
+    position: tir.Expression = tir.Index(part.index)
+    offset = tir.Binary(
+        "*", tir.Index(index), tir.Literal(part.length, ScalarType.INT32), ScalarType.INT32
+    )
+    position = tir.Binary("+", offset, position, ScalarType.INT32)
+    if whole.low != const(0):
+        position = tir.Binary("+", tir.Size(whole.low), position, ScalarType.INT32)
+    value = _substitute(statement.value, part.index, position)
+    if not part.exact:
+        inside = tir.Binary("<", position, tir.Size(whole.high), ScalarType.BOOL)
+        neutral = tir.Literal(identity(statement.operator, type), type)
+        value = tir.Select(inside, value, neutral, type)
+    ranges = {
+        index: tir.Range(const(0), part.count),
+        **statement.ranges,
+        part.index: tir.Range(const(0), const(part.length)),
+    }
+    return replace(
+        statement,
+        name=f"{statement.name}_parts",
+        target=name,
+        indices=(index, *statement.indices),
+        ranges=ranges,
+        initialise=True,
+        value=value,
+        text=f"{statement.text}  [in parts of {part.length}]",
+    )
+
+
+def _second(
+    statement: tir.Statement, part: _Part, name: str, index: str, type: ScalarType
+) -> tir.Statement:
+    subscripts = (tir.Index(index), *(tir.Index(i) for i in statement.indices))
+    ranges = {i: statement.ranges[i] for i in statement.indices}
+    return replace(
+        statement,
+        reductions=(index,),
+        ranges={**ranges, index: tir.Range(const(0), part.count)},
+        value=tir.Read(name, subscripts, type, statement.span),
+        text=f"{statement.text}  [all parts]",
+    )
+
+
+def _substitute(
+    expression: tir.Expression, index: str, position: tir.Expression
+) -> tir.Expression:
+    match expression:
+        case tir.Index(name):
+            return position if name == index else expression
+        case tir.Literal() | tir.Size():
+            return expression
+        case tir.Read(_, subscripts, _, _):
+            return replace(
+                expression, subscripts=tuple(_substitute(s, index, position) for s in subscripts)
+            )
+        case tir.Unary() | tir.Cast():
+            return replace(expression, operand=_substitute(expression.operand, index, position))
+        case tir.Binary():
+            return replace(
+                expression,
+                left=_substitute(expression.left, index, position),
+                right=_substitute(expression.right, index, position),
+            )
+        case tir.Select():
+            return replace(
+                expression,
+                condition=_substitute(expression.condition, index, position),
+                then=_substitute(expression.then, index, position),
+                otherwise=_substitute(expression.otherwise, index, position),
+            )
+        case tir.Call():
+            return replace(
+                expression,
+                arguments=tuple(_substitute(a, index, position) for a in expression.arguments),
+            )
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name = wanted
+    while name in taken:
+        name += "_"
+    return name
