@@ -163,7 +163,8 @@ class TileCopy:
             tests.insert(0, self._in_box())
         fetch = self._fetch(number)
         if tests:
-            fetch = ir.If(tuple(tests), (fetch,), self._zeros())
+            # Lanes beyond the box are never stored: only real positions need a zero.
+            fetch = ir.If(tuple(tests), (fetch,), self._zeros() if conditions else ())
         return [self._every_round([fetch])]
 
     def store(self, stage: Affine) -> list[ir.Statement]:
