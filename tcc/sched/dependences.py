@@ -75,11 +75,6 @@ class Dependences:
         return self._union(self.strict)
 
     @cached_property
-    def proximity(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] } that a schedule should bring together: values that are passed on."""
-        return self._union(d for d in self.strict if d.kind is Kind.FLOW)
-
-    @cached_property
     def coincidence(self) -> isl.UnionMap:
         """{ S[i] -> T[j] } that must have no distance along a parallel dimension."""
         return self._union(self.all)

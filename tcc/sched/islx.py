@@ -295,11 +295,15 @@ class ScheduleOptions:
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What a schedule must respect, as isl values."""
+    """What a schedule must respect, as isl values.
+
+    Nothing asks isl to bring uses close to definitions (proximity): with that, the four gates of
+    an LSTM cell get loops one after the other instead of one loop, and constants of fixed sizes
+    make the search take minutes.
+    """
 
     domain: isl.UnionSet  # { S[i] }
     validity: isl.UnionMap  # { S[i] -> T[j] }
-    proximity: isl.UnionMap  # { S[i] -> T[j] }
     coincidence: isl.UnionMap  # { S[i] -> T[j] }
     context: isl.Set  # { : }
 
@@ -313,7 +317,6 @@ class Constraints:
         return Constraints(
             isl.UnionSet(texts["domain"]),
             isl.UnionMap(texts["validity"]),
-            isl.UnionMap(texts["proximity"]),
             isl.UnionMap(texts["coincidence"]),
             isl.Set(texts["context"]),
         )
@@ -326,9 +329,9 @@ class Constraints:
             domain = domain.union(one.to_union_set())
         inside = [
             m.intersect_domain(domain).intersect_range(domain)
-            for m in (self.validity, self.proximity, self.coincidence)
+            for m in (self.validity, self.coincidence)
         ]
-        return Constraints(domain, inside[0], inside[1], inside[2], self.context)
+        return Constraints(domain, inside[0], inside[1], self.context)
 
 
 def compute_schedule(constraints: Constraints, options: ScheduleOptions) -> isl.Schedule:
@@ -338,7 +341,6 @@ def compute_schedule(constraints: Constraints, options: ScheduleOptions) -> isl.
         isl.ScheduleConstraints.on_domain(constraints.domain)
         .set_context(constraints.context)
         .set_validity(constraints.validity)
-        .set_proximity(constraints.proximity)
         .set_coincidence(constraints.coincidence)
         .compute_schedule()
     )

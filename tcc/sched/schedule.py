@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from tcc.sched import islx, legality, tree
 from tcc.sched.dependences import Dependences
 from tcc.sched.fusion import Cluster, Fusion, Problem
+from tcc.sched.join import join_loops
 from tcc.sched.read_schedule import read_schedule
 from tcc.sched.scop import Scop
 from tcc.sched.segments import WINDOW, fusion_segments
 from tcc.sched.tidy import tidy
 from tcc.sched.worker import solve_within
 
-_BOUND = 4
-"""Largest coefficient and constant of the second attempt."""
+_BOUNDED = islx.ScheduleOptions(max_coefficient=4, max_constant_term=4)
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,8 @@ def compute_schedule(
 ) -> Scheduled:
     """Find a schedule with parallel outer loops, for all sizes at once.
 
-    Each attempt of isl has `deadline_s` seconds: first freely; then with bounded coefficients and
-    without pulling uses to their definitions, which is what large constants make slow (a
-    four-layer MLP with fixed sizes: above 100 s, and 0.03 s without); then program order remains.
-    `min` fuses nothing and needs no search.
+    Each attempt of isl has `deadline_s` seconds: first freely, then with bounded coefficients;
+    then program order remains. `min` fuses nothing and needs no search.
 
     Requires: causality holds.
     Establishes: every dependence goes forward in the tree and coincident members carry none
@@ -48,8 +46,11 @@ def compute_schedule(
     notes: list[str] = []
     if any(len(s) == WINDOW for s in segments):
         notes.append(f"long program: scheduled in parts of {WINDOW} statements")
-    for name, simple in ((fusion.value, False), (f"{fusion.value}, simplified", True)):
-        problem = _problem(scop, dependences, segments, fusion, simple=simple)
+    for name, options in (
+        (fusion.value, islx.ScheduleOptions()),
+        (f"{fusion.value}, bounded coefficients", _BOUNDED),
+    ):
+        problem = _problem(scop, dependences, segments, fusion, options)
         answer = solve_within(problem, deadline_s)
         if answer is not None:
             found = _assemble(scop, dependences, segments, answer)
@@ -72,24 +73,21 @@ def _problem(
     dependences: Dependences,
     segments: Sequence[Sequence[Cluster]],
     fusion: Fusion,
-    *,
-    simple: bool,
+    options: islx.ScheduleOptions,
 ) -> Problem:
     domain = islx.union_set(scop.parameters, (s.domain for s in scop.statements))
     constraints = islx.Constraints(
         domain,
         dependences.validity,
-        islx.union_map(scop.parameters, ()) if simple else dependences.proximity,
         dependences.coincidence,
         scop.context,
     )
-    bounded = islx.ScheduleOptions(max_coefficient=_BOUND, max_constant_term=_BOUND)
     return Problem(
         constraints,
         tuple(tuple(s) for s in segments if len(s) > 1),
         {s.name: len(s.parallel) for s in scop.statements},
         fusion,
-        bounded if simple else islx.ScheduleOptions(),
+        options,
     )
 
 
@@ -109,6 +107,6 @@ def _assemble(
         else:
             parts += [read_schedule(scop, islx.parse_schedule(text)) for text in next(solved)]
     plain = [alone.get(part.statements, part) for part in tree.flatten(parts)]
-    found = tidy(dependences, tree.in_sequence(plain))
+    found = join_loops(dependences, tidy(dependences, tree.in_sequence(plain)))
     legality.check_tree(dependences, found)
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from tcc.sched import tree
 from tcc.sched.fusion import Fusion, solve
-from tcc.sched.islx import set_names
+from tcc.sched.islx import ScheduleOptions, set_names
 from tcc.sched.schedule import _problem, compute_schedule
 from tests.sched.programs import PROGRAMS, model
 
@@ -33,7 +33,8 @@ def test_the_first_two_are_fused(fusion: Fusion) -> None:
 def test_every_statement_is_in_one_schedule(name: str) -> None:
     scop, found = model(PROGRAMS[name])
     clusters = [p.statements for p in tree.source_statements(scop)]
-    problem = _problem(scop, found, [clusters], Fusion.PRESERVE3COINCIDENT, simple=False)
+    fusion = Fusion.PRESERVE3COINCIDENT
+    problem = _problem(scop, found, [clusters], fusion, ScheduleOptions())
     (schedules,) = solve(problem)
     names = [n for s in schedules for n in set_names(s.get_domain())]
     assert sorted(names) == sorted(s.name for s in scop.statements)

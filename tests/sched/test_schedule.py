@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -200,20 +199,29 @@ def test_a_hang_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.tree == tree.program_order(scop)
     assert result.notes == (
         "no schedule by strategy `max` within 1.5 s",
-        "no schedule by strategy `max, simplified` within 1.5 s",
+        "no schedule by strategy `max, bounded coefficients` within 1.5 s",
         "the statements run one after the other, in program order",
     )
 
 
-def test_fixed_sizes_stay_within_the_deadline() -> None:
-    """isl needs minutes for this program with its sizes put in."""
+@pytest.mark.parametrize("fusion", Fusion)
+def test_fixed_sizes_are_no_harder(fusion: Fusion) -> None:
+    """With proximity, isl needs minutes for this program with its sizes put in."""
     sizes = {"B": 128, "N0": 512, "N1": 1024, "N2": 1024, "N3": 512, "N4": 128}
-    scop = build_scop(specialise(elaborated(PROGRAMS["mlp"]), sizes))
-    start = time.monotonic()
-    result = compute_schedule(scop, compute_dependences(scop), Fusion.MAX, deadline_s=0.6)
-    assert time.monotonic() - start < 5
-    assert result.strategy in ("max, simplified", "program order")
-    assert result.notes[0] == "no schedule by strategy `max` within 0.6 s"
+    program = elaborated(PROGRAMS["mlp"])
+    scop = build_scop(specialise(program, sizes))
+    result = compute_schedule(scop, compute_dependences(scop), fusion)
+    assert (result.strategy, result.notes) == (fusion.value, ())
+
+
+def test_sibling_reductions_share_their_loop() -> None:
+    """The four gates of an LSTM cell read one input; the squares and the values one image."""
+    lstm = tree.text(found("lstm", Fusion.PRESERVE3COINCIDENT))
+    assert "sequential S1: k, S4: k, S7: k, S10: k" in lstm
+    assert "sequential S2: k, S5: k, S8: k, S11: k" in lstm
+    norm = tree.text(found("group_norm", Fusion.MAX))
+    for index in "chw":
+        assert f"sequential S0: {index}, S1: {index}" in norm
 
 
 def test_long_programs_are_scheduled_in_windows() -> None:
