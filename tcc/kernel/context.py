@@ -102,9 +102,7 @@ class Context:
         tensor = self.tensor(name)
         shape = tuple(self.size(s) for s in tensor.shape)
         wide = not self._narrow and _is_wide(shape)
-        return ir.Buffer(
-            self.spelling[name], ir.Space.GLOBAL, tensor.type, shape, readonly, wide
-        )
+        return ir.Buffer(self.spelling[name], ir.Space.GLOBAL, tensor.type, shape, readonly, wide)
 
     def open_sizes(self, expressions: list[Affine]) -> tuple[str, ...]:
         """The kernel parameters for sizes that occur, in the program's order."""

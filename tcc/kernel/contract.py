@@ -1,6 +1,6 @@
 """Tiled reductions: k-tiles, operands in shared memory or registers, a register micro-tile.
 
-    load tile 0; for each k-tile { fetch the next; for each k-point { fragments; multiply-add } }
+load tile 0; for each k-tile { fetch the next; for each k-point { fragments; multiply-add } }
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from tcc.scalar import ScalarType
 from tcc.sched.nest import Dim
 from tcc.sched.plan import Staging
 from tcc.sched.reuse import Chain, Operand, box
+
+
+DOUBLE = 2
+"""Stages of a double buffer through registers; more are asynchronous copies."""
+
 
 @dataclass(frozen=True)
 class _Step:
@@ -57,7 +62,7 @@ class _Contraction:
         for step in self._moving if self._linear else ():
             self._count = self._count * step.tiles
         deep = self._linear and self._count != const(1)
-        self._buffered = state.plan.pipeline > 1 and deep
+        self._stages = state.plan.pipeline if deep else 1
         self._spans = {d.dim.name: d.plan.tile for d in state.frame.digits}
         self._spans |= {s.dim.name: s.tile for s in self._steps}
         self._threads = state.plan.block[0] * state.plan.block[1] * state.plan.block[2]
@@ -77,7 +82,9 @@ class _Contraction:
         declared += [s for c in self._copies for s in c.prologue()]
         if not self._copies:
             return self._tile_loops(lambda n: self._points(n, const(0)))
-        if self._buffered:
+        if self._stages > DOUBLE:
+            return declared + self._asynchronous()
+        if self._stages == DOUBLE:
             return declared + self._double_buffered()
         return declared + self._single_buffered()
 
@@ -95,8 +102,7 @@ class _Contraction:
 
     def _double_buffered(self) -> list[ir.Statement]:
         """The last iteration fetches its own tile again: cheaper than a branch in every one."""
-        single = len(self._moving) == 1
-        name = self._state.names.fresh(f"{self._moving[0].dim.name}_t" if single else "tile")
+        name = self._loop_name()
         number = var(name)
         first = self._numbers(const(0))
         with self._state.points.known(Scope(name, const(0), self._count)):
@@ -109,6 +115,37 @@ class _Contraction:
             )
         loop = ir.For(name, const(0), self._count, 1, False, body)
         return [*self._load(first), *self._store(const(0)), ir.Barrier(), loop]
+
+    def _asynchronous(self) -> list[ir.Statement]:
+        """Copies run `stages - 1` k-tiles ahead; a barrier follows the wait for the oldest.
+
+        The same barrier stands between the last read of a stage and the next copy into it.
+        """
+        ahead = self._stages - 1
+        name = self._loop_name()
+        number, last = var(name), self._count - 1
+        start: list[ir.Statement] = []
+        for early in range(ahead):
+            at = self._numbers(minimum(const(early), last))
+            start += [*self._copy_async(at, const(early)), ir.AsyncCommit()]
+        with self._state.points.known(Scope(name, const(0), self._count)):
+            following = self._numbers(minimum(number + ahead, last))
+            body = (
+                ir.AsyncWait(ahead - 1),
+                ir.Barrier(),
+                *self._copy_async(following, (number + ahead) % self._stages),
+                ir.AsyncCommit(),
+                *self._points(self._numbers(number), number % self._stages),
+            )
+        loop = ir.For(name, const(0), self._count, 1, False, body)
+        return [*start, loop, ir.AsyncWait(0), ir.Barrier()]
+
+    def _copy_async(self, numbers: Numbers, stage: Affine) -> list[ir.Statement]:
+        return [s for c in self._copies for s in c.fetch_async(numbers, stage)]
+
+    def _loop_name(self) -> str:
+        single = len(self._moving) == 1
+        return self._state.names.fresh(f"{self._moving[0].dim.name}_t" if single else "tile")
 
     def _tile_loops(self, make: Callable[[Numbers], list[ir.Statement]]) -> list[ir.Statement]:
         """One loop for every reduction loop with more than one k-tile."""
@@ -150,9 +187,7 @@ class _Contraction:
                 body += [ir.Declare(register), *load]
             for update in self._chain.updates:
                 body += self._update(update.statement, number, fragments)
-            guards = [
-                s.dim.high - 1 - self._value(s, number) for s in self._steps if s.ragged
-            ]
+            guards = [s.dim.high - 1 - self._value(s, number) for s in self._steps if s.ragged]
             if guards and not self._vanishes():
                 wanted = state.points.unproved([state.context.size(g) for g in guards])
                 body = [ir.If(tuple(wanted), tuple(body))] if wanted else body
@@ -199,9 +234,7 @@ class _Contraction:
         """A register array for the elements one thread needs at one k-point, and its load."""
         state = self._state
         digits = [
-            d
-            for d in state.frame.digits
-            if d.register_extent > 1 and operand.uses(d.dim.name)
+            d for d in state.frame.digits if d.register_extent > 1 and operand.uses(d.dim.name)
         ]
         shape = tuple(const(d.register_extent) for d in digits)
         buffer = state.buffer(operand.tensor)
@@ -258,9 +291,7 @@ class _Contraction:
             for k in range(width)
         )
 
-    def _inside(
-        self, operand: Operand, place: tuple[Affine, ...], number: Numbers
-    ) -> list[Affine]:
+    def _inside(self, operand: Operand, place: tuple[Affine, ...], number: Numbers) -> list[Affine]:
         """Conditions for a read straight from memory at a padded point."""
         shape = self._state.buffer(operand.tensor).shape
         conditions: list[Affine] = []
@@ -281,7 +312,7 @@ class _Contraction:
         lows = tuple(low for low, _ in intervals)
         order = self._layout(operand, source, extents)
         rows = self._rows(source, extents, order)
-        stages = 2 if self._buffered else 1
+        stages = self._stages
         shared = self._shared_buffer(operand, source, rows, stages)
 
         def origin(number: Numbers) -> tuple[Affine, ...]:
@@ -293,8 +324,7 @@ class _Contraction:
             return self._tail_limits(operand, number, position, lows)
 
         probe = tuple(
-            var(f"number {k}") if s in self._moving else const(0)
-            for k, s in enumerate(self._steps)
+            var(f"number {k}") if s in self._moving else const(0) for k, s in enumerate(self._steps)
         )
         return Tile(
             operand.tensor, source, shared, extents, order, rows, stages, probe, origin, limits
@@ -347,9 +377,7 @@ class _Contraction:
             dim = _plain_dimension(operand, step.dim.name, self._spans) if step.ragged else None
             if dim is not None:
                 first = self._start(step, number) + lows[dim]
-                found.append(
-                    self._state.context.size(step.dim.high - 1 - first) - position[dim]
-                )
+                found.append(self._state.context.size(step.dim.high - 1 - first) - position[dim])
         return found
 
     def _vanishes(self) -> bool:

@@ -105,9 +105,7 @@ def frame(dims: tuple[Dim, ...], plan: KernelPlan, names: Names) -> Frame:
         )
         for dim, dim_plan in plans
     )
-    return Frame(
-        digits, tuple(builder.aliases), tuple(builder.scopes), builder.grid, builder.wrap
-    )
+    return Frame(digits, tuple(builder.aliases), tuple(builder.scopes), builder.grid, builder.wrap)
 
 
 class _Builder:

@@ -123,7 +123,9 @@ def _fast_conditions(context: Context, unit: Unit, interface: Interface) -> str:
     tests += [f"(size_t){context.spelling[a.name]} % 16 == 0" for a in interface.tensors]
     tests += ["(size_t)workspace % 16 == 0"] if unit.workspace else []
     for tensor in context.program.tensors.values():
-        product = [f"(long long){context.spelling_of(s)}" for s in tensor.shape if not s.is_constant]
+        product = [
+            f"(long long){context.spelling_of(s)}" for s in tensor.shape if not s.is_constant
+        ]
         if len(product) > 1:
             constant = prod(s.value for s in tensor.shape if s.is_constant)
             factors = product + ([str(constant)] if constant > 1 else [])
@@ -259,9 +261,7 @@ def _checks(
     return checks
 
 
-def _alignments(
-    context: Context, unit: Unit, interface: Interface
-) -> list[tuple[str, str]]:
+def _alignments(context: Context, unit: Unit, interface: Interface) -> list[tuple[str, str]]:
     """Pointers that vector accesses need aligned; workspace is carved in aligned pieces."""
     needed: dict[str, int] = {}
     for kernel in unit.kernels:
@@ -279,7 +279,9 @@ def _alignments(
     ]
     carved = [needed[n] for n in (context.spelling[w] for w in unit.workspace) if n in needed]
     if carved:
-        checks.append((f"(size_t)workspace % {max(carved)} != 0", f"workspace: {max(carved)} bytes"))
+        checks.append(
+            (f"(size_t)workspace % {max(carved)} != 0", f"workspace: {max(carved)} bytes")
+        )
     return checks
 
 
@@ -346,4 +348,3 @@ def _environment() -> jinja2.Environment:
 
 def _template(name: str) -> jinja2.Template:
     return _environment().get_template(name)
-

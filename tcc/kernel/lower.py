@@ -191,7 +191,9 @@ class _Kernel:
         self, loops: tuple[Loop, ...], instance: Instance, register: ir.Buffer
     ) -> list[ir.Statement]:
         if loops:
-            return [self._points.loop(loops[0], lambda: self._nested(loops[1:], instance, register))]
+            return [
+                self._points.loop(loops[0], lambda: self._nested(loops[1:], instance, register))
+            ]
         statement = self._context.statements[instance.statement].statement
 
         def make() -> list[ir.Statement]:

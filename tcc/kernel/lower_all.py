@@ -36,7 +36,9 @@ def lower_all(scop: Scop, program: tir.Program, nest: Nest, plan: Plan) -> Mappe
     renamed = Plan(tuple(replace(k, kernel=f"{k.kernel}_aligned") for k in plan.kernels))
     fast = tuple(map(simplify, lower(context, named, renamed)))
     moves = (s for k in fast for s in ir.walk(k.body) if isinstance(s, ir.VectorMove))
-    wide = any(s.source.space is ir.Space.GLOBAL or s.target.space is ir.Space.GLOBAL for s in moves)
+    wide = any(
+        s.source.space is ir.Space.GLOBAL or s.target.space is ir.Space.GLOBAL for s in moves
+    )
     return Mapped(kernels, Fast(context, quarters, fast) if wide else None)
 
 

@@ -71,9 +71,7 @@ def _promotion(
     users: Mapping[str, frozenset[str]],
     keep_stored: bool,
 ) -> Promotion | None:
-    writers = [
-        i for i in order if context.statements[i.statement].statement.target == tensor
-    ]
+    writers = [i for i in order if context.statements[i.statement].statement.target == tensor]
     subscripts = write_subscripts(context.statements[writers[0].statement], writers[0])
     parallel = {d.name for d in kernel.parallel}
     if not all(s.variables <= parallel | set(context.program.sizes) for s in subscripts):

@@ -42,16 +42,17 @@ def interval(
     """An interval that contains the expression at every point of the scopes."""
     known: dict[str, Interval] = {}
     for scope in scopes:
-        outer = {n: known.get(n, sizes.get(n, (1, None))) for n in scope.low.variables | scope.high.variables}
+        outer = {
+            n: known.get(n, sizes.get(n, (1, None)))
+            for n in scope.low.variables | scope.high.variables
+        }
         high = scope.high.bounds(outer)[1]
         known[scope.var] = (scope.low.bounds(outer)[0], None if high is None else high - 1)
     rest = {n: known.get(n, sizes.get(n, (1, None))) for n in expression.variables}
     return expression.bounds(rest)
 
 
-def holds(
-    condition: Affine, scopes: Sequence[Scope], sizes: Mapping[str, Interval]
-) -> bool:
+def holds(condition: Affine, scopes: Sequence[Scope], sizes: Mapping[str, Interval]) -> bool:
     """Whether `condition >= 0` at every point of the scopes."""
     low = smallest(condition, scopes, sizes)
     return low is not None and low >= 0

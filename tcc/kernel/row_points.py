@@ -68,9 +68,7 @@ def positions(state: State, loops: tuple[Dim, ...], plan: RowPlan, thread: str) 
             digit = digit + var(lane)
         values[dim.name] = state.context.size(dim.low) + digit
     whole = length.is_constant and length.value % step == 0
-    return Positions(
-        outer, lane, trips, start, length, values, tuple(lets), tuple(scopes), whole
-    )
+    return Positions(outer, lane, trips, start, length, values, tuple(lets), tuple(scopes), whole)
 
 
 def _divide(

@@ -82,8 +82,10 @@ class _Rows:
             if text != said:
                 result.append(ir.Comment(text))
                 said = text
-            result += self._pass(node) if isinstance(node, Pass) else self._guarded(
-                [self._row_statement(node)]
+            result += (
+                self._pass(node)
+                if isinstance(node, Pass)
+                else self._guarded([self._row_statement(node)])
             )
         leader = -var(self._along)
         for promotion in state.promotions:
@@ -170,9 +172,7 @@ class _Rows:
         own = state.registers[statement.target]
         total = combine(statement.operator, ir.Load(own, ()), ir.Load(register, ()))
         return [
-            *exchange(
-                state, statement.operator, register, self._plan, self._along, self._across
-            ),
+            *exchange(state, statement.operator, register, self._plan, self._along, self._across),
             ir.Store(own, (), total),
         ]
 
@@ -187,9 +187,7 @@ class _Rows:
             statement = state.context.statements[instance.statement].statement
             register = partial.get(instance.statement)
             if register is not None:
-                value = combine(
-                    statement.operator, ir.Load(register, ()), self._evaluate(instance)
-                )
+                value = combine(statement.operator, ir.Load(register, ()), self._evaluate(instance))
                 body.append(ir.Store(register, (), value))
             elif statement.target in state.registers:
                 own = state.registers[statement.target]
@@ -213,14 +211,19 @@ class _Rows:
             value = self._point_value(instance, ir.Load(buffer, index))
             return [ir.Store(buffer, index, cast(value, buffer.type))]
         value = self._point_value(instance, ir.Load(kept.buffer, kept.index))
-        result: list[ir.Statement] = [ir.Store(kept.buffer, kept.index, cast(value, kept.buffer.type))]
+        result: list[ir.Statement] = [
+            ir.Store(kept.buffer, kept.index, cast(value, kept.buffer.type))
+        ]
         if state.is_stored(tensor.name) and self._is_last_write(instance, tensor.name):
             buffer = state.buffer(tensor.name)
             width = self._width(buffer, index)
             if width > 1:
                 move = ir.VectorMove(
-                    buffer, _at_zero(index, self._walk.lane), kept.buffer,
-                    _at_zero(kept.index, self._walk.lane), width,
+                    buffer,
+                    _at_zero(index, self._walk.lane),
+                    kept.buffer,
+                    _at_zero(kept.index, self._walk.lane),
+                    width,
                 )
                 stores.append(move)
             else:
@@ -231,7 +234,9 @@ class _Rows:
         lowered = self._state.context.statements[instance.statement]
         statement = lowered.statement
         if lowered.part is Part.INIT:
-            return identity(statement.operator, self._state.context.tensor(statement.target).type.compute)
+            return identity(
+                statement.operator, self._state.context.tensor(statement.target).type.compute
+            )
         value = self._evaluate(instance)
         if lowered.part is Part.UPDATE:
             value = combine(statement.operator, cast(old, value.type), value)
@@ -306,7 +311,9 @@ class _Rows:
         lane = self._walk.lane
         if width > 1:
             loads.append(
-                ir.VectorMove(kept.buffer, _at_zero(kept.index, lane), buffer, _at_zero(index, lane), width)
+                ir.VectorMove(
+                    kept.buffer, _at_zero(kept.index, lane), buffer, _at_zero(index, lane), width
+                )
             )
         else:
             fetch = ir.Store(kept.buffer, kept.index, ir.Load(buffer, index))

@@ -20,9 +20,7 @@ VECTORS: Mapping[tuple[ScalarType, int], str] = {
 }
 
 
-def kernel_lines(
-    kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[str]
-) -> list[str]:
+def kernel_lines(kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[str]) -> list[str]:
     """The body of a kernel, aliases first; `helpers` collects the functions it calls."""
     printer = Printer(sizes, helpers)
     writer = _Writer(printer)

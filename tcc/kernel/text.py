@@ -257,7 +257,9 @@ class Printer:
     def _to_half(self, inner: tuple[str, int], source: ScalarType, type: ScalarType) -> str:
         """One rounding from float and double; other types go through float."""
         if source is ScalarType.FLOAT64:
-            return f"{TO_HALF[type].replace('__float2', '__double2').removesuffix('_rn')}({inner[0]})"
+            return (
+                f"{TO_HALF[type].replace('__float2', '__double2').removesuffix('_rn')}({inner[0]})"
+            )
         single = source in (ScalarType.FLOAT32, *FROM_HALF)
         text = inner[0] if single else f"(float){_wrap(inner, UNARY)}"
         return f"{TO_HALF[type]}({text})"
@@ -306,7 +308,9 @@ def literal(value: bool | int | Fraction | float, type: ScalarType) -> tuple[str
     number = int(value)
     if number < 0:
         return _negative_literal(number, type)
-    suffix = ("" if type.is_signed else "u") if type.bits <= 32 else ("LL", "ULL")[not type.is_signed]
+    suffix = (
+        ("" if type.is_signed else "u") if type.bits <= 32 else ("LL", "ULL")[not type.is_signed]
+    )
     if type.bits < 32:
         return f"({C_TYPES[type]}){number}", UNARY
     return f"{number}{suffix}", ATOM

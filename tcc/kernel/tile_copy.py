@@ -13,6 +13,9 @@ from tcc.kernel.state import State
 from tcc.kernel.vector import divides, rows_aligned, widths
 from tcc.scalar import ScalarType
 
+REGISTER_STAGES = 2
+"""Up to two stages go through registers, more by asynchronous copies."""
+
 Numbers: TypeAlias = tuple[Affine, ...]
 """The k-tile number of every reduction loop of a chain."""
 
@@ -96,7 +99,11 @@ def _merge(tile: Tile, dim: int) -> Tile:
     return replace(
         tile,
         source=source,
-        extents=(*tile.extents[: dim - 1], tile.extents[dim - 1] * extent, *tile.extents[dim + 1 :]),
+        extents=(
+            *tile.extents[: dim - 1],
+            tile.extents[dim - 1] * extent,
+            *tile.extents[dim + 1 :],
+        ),
         order=tuple(d - (d >= dim) for d in tile.order if d != dim),
         rows=tuple(rows),
         origin=origin,
@@ -135,7 +142,8 @@ class TileCopy:
 
     def prologue(self) -> list[ir.Statement]:
         """Declarations, and what does not change from k-tile to k-tile."""
-        result: list[ir.Statement] = [ir.Declare(self.register)]
+        staged = self._tile.stages <= REGISTER_STAGES
+        result: list[ir.Statement] = [ir.Declare(self.register)] if staged else []
         if not self._hoisted:
             return result
         position, here = self._position(), (var(self._round),)
@@ -174,24 +182,25 @@ class TileCopy:
             moves = [ir.If((self._in_box(),), tuple(moves))]
         return [self._every_round(moves)]
 
+    def fetch_async(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
+        """Copy this thread's part straight to the shared array, without waiting for it."""
+        conditions = self._conditions(number)
+        tests: list[Affine | ir.Expression] = list(conditions)
+        body = self._async_copies(number, stage)
+        if tests:
+            zeros = self._shared_zeros(stage) if conditions else ()
+            body = [ir.If(tuple(tests), tuple(body), zeros)]
+        if self._partial():
+            body = [ir.If((self._in_box(),), tuple(body))]
+        return [self._every_round(body)]
+
     # -- one round -------------------------------------------------------------------------
 
     def _fetch(self, number: Numbers) -> ir.Statement:
-        tile, origin = self._tile, self._tile.origin(number)
-        if self._hoisted:
-            flat = ir.Buffer(
-                tile.source.name, ir.Space.GLOBAL, tile.source.type, (const(1),), tile.source.readonly
-            )
-            base = ir.Int(_flat(origin, tile.source.shape))
-            step = ir.Load(self._source, (var(self._round),))
-            index: ir.Expression = ir.Binary("+", base, step, ScalarType.INT32)
-            if self.width == 1:
-                return ir.Store(self.register, self._lane(0), ir.Load(flat, (index,)))
-            return ir.VectorMove(self.register, self._lane(0), flat, (index,), self.width)
-        at = tuple(o + p for o, p in zip(origin, self._position(), strict=True))
+        source, index = self._source_at(number, 0)
         if self.width == 1:
-            return ir.Store(self.register, self._lane(0), ir.Load(tile.source, at))
-        return ir.VectorMove(self.register, self._lane(0), tile.source, at, self.width)
+            return ir.Store(self.register, self._lane(0), ir.Load(source, index))
+        return ir.VectorMove(self.register, self._lane(0), source, index, self.width)
 
     def _puts(self, stage: Affine) -> list[ir.Statement]:
         tile, position = self._tile, self._position()
@@ -208,6 +217,42 @@ class TileCopy:
             )
             for lane in range(self.width)
         ]
+
+    def _async_copies(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
+        """One copy of the whole vector, or of each lane where the layout transposes."""
+        tile, position = self._tile, self._position()
+        last = len(tile.extents) - 1
+        whole = tile.order[-1] == last
+        lanes = (0,) if whole else range(self.width)
+        return [
+            ir.AsyncCopy(
+                tile.shared,
+                self._place(stage, position, lane),
+                *self._source_at(number, lane),
+                self.width if whole else 1,
+            )
+            for lane in lanes
+        ]
+
+    def _source_at(
+        self, number: Numbers, lane: int
+    ) -> tuple[ir.Buffer, tuple[Affine | ir.Expression, ...]]:
+        """Where one lane of this thread's vector is in global memory."""
+        tile, origin = self._tile, self._tile.origin(number)
+        if not self._hoisted:
+            *outer, last = (o + p for o, p in zip(origin, self._position(), strict=True))
+            return tile.source, (*outer, last + lane)
+        flat = replace(tile.source, shape=(const(1),))
+        base = ir.Int(_flat(origin, tile.source.shape) + lane)
+        step = ir.Load(self._source, (var(self._round),))
+        return flat, (ir.Binary("+", base, step, ScalarType.INT32),)
+
+    def _shared_zeros(self, stage: Affine) -> tuple[ir.Statement, ...]:
+        zero = ir.Const(0, self._tile.shared.type)
+        return tuple(
+            ir.Store(self._tile.shared, self._place(stage, self._position(), lane), zero)
+            for lane in range(self.width)
+        )
 
     def _place(
         self, stage: Affine, position: tuple[Affine, ...], lane: int
@@ -229,9 +274,7 @@ class TileCopy:
 
     def _zeros(self) -> tuple[ir.Statement, ...]:
         zero = ir.Const(0, self.register.type)
-        return tuple(
-            ir.Store(self.register, self._lane(lane), zero) for lane in range(self.width)
-        )
+        return tuple(ir.Store(self.register, self._lane(lane), zero) for lane in range(self.width))
 
     def _every_round(self, body: list[ir.Statement]) -> ir.Statement:
         return ir.For(self._round, const(0), const(self._rounds), 1, True, tuple(body))

@@ -65,9 +65,7 @@ class Values:
         self, tensor: str, subscripts: tuple[tir.Expression, ...]
     ) -> tuple[Affine | ir.Expression, ...]:
         origin = self._context.tensor(tensor).origin
-        return tuple(
-            self._subscript(s, o) for s, o in zip(subscripts, origin, strict=True)
-        )
+        return tuple(self._subscript(s, o) for s, o in zip(subscripts, origin, strict=True))
 
     def _subscript(self, subscript: tir.Expression, origin: Affine) -> Affine | ir.Expression:
         form = affine_form(subscript)

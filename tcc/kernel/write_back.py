@@ -37,9 +37,7 @@ def _elements(state: State, promotion: Promotion) -> list[ir.Statement]:
     return points.everywhere(lambda: points.inside(_guards(state, promotion), store))
 
 
-def _vectors(
-    state: State, promotion: Promotion, last: Digits, width: int
-) -> list[ir.Statement]:
+def _vectors(state: State, promotion: Promotion, last: Digits, width: int) -> list[ir.Statement]:
     register = state.registers[promotion.tensor]
     move = ir.VectorMove(
         state.buffer(promotion.tensor),
