@@ -19,6 +19,7 @@ from tcc.frontend.ranges import (
 )
 from tcc.frontend.requirements import Requirement, sizes_note
 from tcc.frontend.resolve import StatementNames
+from tcc.frontend.rewrite import substitute_sizes
 from tcc.frontend.scope import Scope
 from tcc.frontend.solve import greatest
 from tcc.frontend.subscripts import affine_form
@@ -26,6 +27,7 @@ from tcc.frontend.subscripts import affine_form
 OUTSIDE = "E0307"
 """The code of a read outside of its tensor, which the bounds check finds as well."""
 
+ONCE_KNOWN = "once its sizes are known"
 WINDOW = 3
 """Extent of a suggested range where nothing says which one is meant."""
 
@@ -160,22 +162,32 @@ class Domain:
         message = f"cannot infer the range{plural} of {names}: state {one} with `where`"
         labels, notes = self._explain(unsolved)
         help = (f"for example: `where {self._suggest()}`",)
+        if any(n.endswith(ONCE_KNOWN) for n in notes):
+            help = ("give these sizes a value, or state the range",)
         label = f"{names} could be anything here"
         target = self._statement.target.span
         return error("E0301", message, target, label, secondary=labels, notes=notes, help=help)
 
     def _explain(self, unsolved: Sequence[str]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
+        """The access that bounds only a sum, or what keeps an access from giving a bound."""
         for condition in self._inference.open:
             together = condition.expression.variables & set(unsolved)
-            if len(together) > 1:
-                names = " and ".join(f"`{n}`" for n in sorted(together))
-                text = f"bounds {names} only together"
+            form = affine_form(condition.read.subscripts[condition.dimension])
+            if len(together) > 1 and form is not None:
+                others = [n for n in form.variables if n not in together]
+                text = f"bounds only `{form.without(others) - form.constant}`"
                 return (Label(condition.read.span, text),), ()
-        unread = [n for n in unsolved if not self._mentions(n)]
-        if unread:
-            names = " and ".join(f"`{n}`" for n in unread)
-            return (), (f"no subscript on the right side that is affine contains {names}",)
-        return (), ()
+        notes = [self._why_unbounded(n) for n in unsolved if not self._mentions(n)]
+        return (), tuple(notes)
+
+    def _why_unbounded(self, name: str) -> str:
+        sevens = {s: const(7) for s in self._sizes}
+        for read, _ in reads(self._accesses.value):
+            for subscript in read.subscripts:
+                fixed = affine_form(substitute_sizes(subscript, sevens))
+                if affine_form(subscript) is None and fixed and name in fixed.variables:
+                    return f"a subscript of `{read.tensor}` bounds `{name}` {ONCE_KNOWN}"
+        return f"no affine subscript on the right side contains `{name}`"
 
     def _mentions(self, name: str) -> bool:
         return any(name in c.expression.variables for c in self._conditions)

@@ -95,7 +95,7 @@ class _Session:
         if name.text in self._active:
             circle = " calls ".join(f"`{n}`" for n in self._circle(name.text))
             notes = (f"{circle}",)
-            message = f"`{name.text}` calls itself"
+            message = f"`{name.text}` calls itself, and recursion is not possible"
             self._report.add(error("E0224", message, name.span, "closes the circle", notes=notes))
             return False
         if len(self._active) >= MAX_CALLS:

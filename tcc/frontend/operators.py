@@ -124,7 +124,8 @@ class Operators:
             return
         message = f"the integer division `{expression_text(node)}` gives 0"
         a, b = expression_text(node.left), expression_text(node.right)
-        help = (f"divide floats: `float({a}) / {b}`",)
+        floating = f"{a}.0" if isinstance(node.left, ast.Number) else f"float({a})"
+        help = (f"divide floats: `{floating} / {b}`",)
         self._report.add(warning("W0211", message, node.span, "rounds down to 0", help=help))
 
     # -- conditionals and functions --------------------------------------------------------

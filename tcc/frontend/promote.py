@@ -120,11 +120,6 @@ def convert(value: Value, kind: ScalarType, report: Report) -> tir.Expression:
     return _cast(value.expression, kind.compute)
 
 
-def settle(value: Value, report: Report) -> tir.Expression:
-    """The value in its own type."""
-    return convert(value, value.type, report)
-
-
 def round_to(value: Value, kind: ScalarType, report: Report) -> tir.Expression:
     """An explicit cast: like `convert`, but a half type also rounds."""
     wide = convert(value, kind, report)

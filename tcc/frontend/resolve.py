@@ -155,8 +155,9 @@ class _Resolver:
             return True
         self._ok = False
         message = f"`{name.text}` is {meaning} and cannot be {wanted}"
+        notes = ("a name has one meaning: nothing hides a size, a tensor or a builtin function",)
         help = (f"choose another name, such as `{_fresh(name.text, self._taken())}`",)
-        self._scope.report.add(error("E0203", message, name.span, meaning, help=help))
+        self._scope.report.add(error("E0203", message, name.span, meaning, notes=notes, help=help))
         return False
 
     def _clash(self, code: str, name: ast.Name, what: str, earlier: Span) -> bool:

@@ -52,7 +52,10 @@ def _bound(
         message = f"a range cannot depend on data: `{data.tensor}` is a tensor"
         notes = ("bounds are made of integers, sizes and other index variables",)
         help = (f"guard the value instead: `{clause.index.text} < ... ? ... : ...`",)
-        scope.report.add(error("E0303", message, data.span, "data", notes=notes, help=help))
+        place = expression.span
+        if place.start <= data.span.start < place.end:  # else a `where` name holds it
+            place = data.span
+        scope.report.add(error("E0303", message, place, "data", notes=notes, help=help))
         return None
     form = affine_form(value.expression)
     if form is None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tcc.affine import const
+from tcc.diagnostics import Report
 from tcc.errors import CompileError
 from tcc.frontend import tir
+from tcc.frontend.ast import Module
+from tcc.frontend.elaborate import elaborate
 from tcc.scalar import ScalarType
+from tcc.source import Source
 from tests.frontend.elaborated import attempt, places, program
 
 MATMUL = "def matmul(float(M, K) A, float(K, N) B) -> (C) { C(m, n) +=! A(m, k) * B(k, n) }\n"
@@ -247,6 +251,12 @@ def test_several_defs_need_an_entry():
     assert program(text, entry="g").name == "g"
     assert places(text, entry="h") == ["E0612 1:5"]
     assert places(text, entry="g", M=4) == ["E0613 2:5"]
+
+
+def test_a_file_without_defs():
+    report = Report()
+    assert elaborate(Module(Source("empty.tc", ""), ()), None, {}, report) is None
+    assert [d.code for d in report.items] == ["E0612"]
 
 
 def test_a_def_defined_twice():

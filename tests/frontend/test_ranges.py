@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tcc.frontend import tir
-from tests.frontend.elaborated import places, program
+from tests.frontend.elaborated import attempt, places, program
 
 CONV = "float(N, C, H, W) I, float(M, C, KH, KW) W1"
 GRAD = f"{CONV}, float(N, M, OH, OW) d_O"
@@ -173,6 +173,12 @@ UNSOLVED = {
 }
 
 
+def test_the_access_that_bounds_only_a_sum_is_named():
+    _, (finding,) = attempt("def f(float(N) X) -> (Y) { Y(n) +=! X(n + 2 * k + 1) }")
+    (label,) = finding.secondary
+    assert (label.span.text, label.text) == ("X(n + 2 * k + 1)", "bounds only `2 * k + n`")
+
+
 @pytest.mark.parametrize("name", UNSOLVED)
 def test_unsolved(name):
     inputs, statement = UNSOLVED[name]
@@ -294,7 +300,9 @@ def f(float(L) X, float(H, W) T) -> (Y) {
     Y(c, d) = X(c * T.1 + d) where d in 0:W
 }
 """
-    assert places(text) == ["E0301 3:5"]
+    _, (finding,) = attempt(text)
+    assert (finding.code, finding.line, finding.column) == ("E0301", 3, 5)
+    assert finding.notes == ("a subscript of `X` bounds `c` once its sizes are known",)
     found = program(text, W=5, L=23)
     shape = [e.evaluate({"L": 23, "H": 2, "W": 5}) for e in found.tensors["Y"].shape]
     assert shape == [4, 5]

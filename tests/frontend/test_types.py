@@ -165,6 +165,22 @@ def test_literal_arithmetic_takes_the_type_of_its_context():
     assert {n.type for n in tir.walk(found.left) if not isinstance(n, tir.Index)} == {T.FLOAT64}
 
 
+@pytest.mark.parametrize(
+    "free", ["-sqrt(2.0 * i)", "i > 1 ? 0.1 : 3", "fmax(0.1, N)", "min(0.1, i)", "-(i + 0.1)"]
+)
+def test_what_holds_no_tensor_takes_the_type_of_its_context(free):
+    found = typed(f"({free}) * F64(i)")
+    assert isinstance(found, tir.Binary)
+    types = {n.type for n in tir.walk(found.left) if n.type.is_float}
+    assert types == {T.FLOAT64}
+
+
+def test_an_integer_cast_of_a_free_float_computes_in_float32():
+    found = typed("int32(0.5 + i) + I32(i)")
+    assert isinstance(found, tir.Binary)
+    assert {n.type for n in tir.walk(found.left) if n.type.is_float} == {T.FLOAT32}
+
+
 def test_a_cast_literal_keeps_the_type_of_its_cast():
     found = typed("float(0.1) * F64(i)")
     assert isinstance(found, tir.Binary)
