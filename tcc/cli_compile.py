@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tcc.api import Kernel
     from tcc.driver import Compilation
 
-STAGES = ("ast", "tir", "scop", "deps", "schedule", "nest", "plan", "kernel", "cuda")
-
 
 @dataclass(frozen=True)
 class Outputs:
@@ -59,7 +57,6 @@ class Outputs:
 @click.option("--reference", is_flag=True, help="Write the one-thread reference kernel, too.")
 @click.option(
     "--emit",
-    type=click.Choice(STAGES),
     metavar="STAGE",
     help="Print a stage, see `tcc passes`, instead of the CUDA text.",
 )
@@ -75,6 +72,7 @@ def compile_command(
     """
     chosen = Outputs(**{name: given.pop(name) for name in Outputs.__dataclass_fields__})
     _check_outputs(chosen)
+    _check_passes(emit, stop_after)
     result = _compile(session, Program(**given), stop_after)
     if time_passes:
         session.say(_times(result.compilation))
@@ -90,13 +88,21 @@ def compile_command(
 
 def _compile(session: Session, given: Program, stop_after: str | None) -> Kernel:
     from tcc.api import Kernel
-    from tcc.driver import PASSES, compile_program
+    from tcc.driver import compile_program
 
-    names = [p.name for p in PASSES]
-    if stop_after is not None and stop_after not in names:
-        raise UsageError(f"there is no pass `{stop_after}`; passes are {', '.join(names)}")
     asked = request(session, given)
     return Kernel(asked, compile_program(asked, stop_after=stop_after))
+
+
+def _check_passes(emit: str | None, stop_after: str | None) -> None:
+    from tcc.driver import PASSES
+
+    names = [p.name for p in PASSES]
+    stages = [p.stage for p in PASSES if p.stage]
+    if emit is not None and emit not in stages:
+        raise UsageError(f"there is no stage `{emit}`; stages are {', '.join(stages)}")
+    if stop_after is not None and stop_after not in names:
+        raise UsageError(f"there is no pass `{stop_after}`; passes are {', '.join(names)}")
 
 
 def _check_outputs(chosen: Outputs) -> None:
@@ -182,7 +188,7 @@ def _stage_of(stop_after: str | None) -> str | None:
 
 def _print_stage(compilation: Compilation, stage: str) -> None:
     if stage not in compilation.dumps:
-        raise UsageError(f"the compilation stops before it makes `{stage}`")
+        raise UsageError(f"this compilation makes no `{stage}`")
     text = compilation.dumps[stage]
     put(text if text.endswith("\n") else text + "\n")
 
