@@ -68,9 +68,7 @@ class Context:
         self.statements: Mapping[str, Lowered] = {
             s.name: Lowered(s.name, s.part, by_name[s.source.name]) for s in scop.statements
         }
-        self.size_ranges: Mapping[str, Interval] = {
-            p: (1, NARROW) for p in self.parameters.values()
-        }
+        self.size_ranges: Mapping[str, Interval] = dict.fromkeys(self.parameters.values(), (1, NARROW))
 
     def names(self) -> Names:
         """Fresh names for one kernel, distinct from every tensor and size."""

@@ -96,7 +96,7 @@ def _fold(
     count: int,
     rest: tuple[Affine, ...],
 ) -> list[ir.Statement]:
-    """register = shared[0] op shared[1] op ..."""
+    """Register = shared[0] op shared[1] op ..."""
     name = state.names.fresh("p")
     start = ir.Store(register, (), ir.Load(shared, (const(0), *rest)))
     other = ir.Load(shared, (var(name), *rest))

@@ -18,11 +18,14 @@ from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances
 
 @dataclass(frozen=True)
 class Operand:
-    """One read: storage subscripts over the dimensions and loops of the nest, and sizes."""
+    """One element read: storage subscripts over the dimensions and loops of the nest, and sizes.
+
+    `reads` are the places of the program that read it.
+    """
 
     tensor: str
     forms: tuple[Affine, ...]
-    read: tir.Read
+    reads: tuple[tir.Read, ...]
 
     def uses(self, dim: str) -> bool:
         """Whether the element depends on a dimension."""
@@ -65,7 +68,7 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
     if any(d.low.variables & names or d.high.variables & names for d in loops):
         return None
     dims = {d.name: d for d in (*kernel.parallel, *loops)}
-    operands: list[Operand] = []
+    operands: dict[tuple[str, tuple[Affine, ...]], tuple[tir.Read, ...]] = {}
     for update in updates:
         statement = statements[_source(update.statement)]
         if not _fits(update, statement, dims, {d.name for d in loops}):
@@ -73,8 +76,10 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
         own = _operands(update, statement, program, written, names)
         if own is None:
             return None
-        operands += [o for o in own if o not in operands]
-    return Chain(tuple(loops), updates, tuple(operands)) if updates else None
+        for tensor, forms, read in own:
+            operands[tensor, forms] = (*operands.get((tensor, forms), ()), read)
+    found = tuple(Operand(tensor, forms, reads) for (tensor, forms), reads in operands.items())
+    return Chain(tuple(loops), updates, found) if updates else None
 
 
 def box(forms: tuple[Affine, ...], spans: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
@@ -125,8 +130,8 @@ def _operands(
     program: tir.Program,
     written: set[str],
     names: set[str],
-) -> list[Operand] | None:
-    found: list[Operand] = []
+) -> list[tuple[str, tuple[Affine, ...], tir.Read]] | None:
+    found: list[tuple[str, tuple[Affine, ...], tir.Read]] = []
     for expression in tir.walk(statement.value):
         match expression:
             case tir.Binary(operator, _, _, type) if operator in "/%" and type.is_integer:
@@ -143,7 +148,7 @@ def _operands(
                 )
                 if any(_bent(f, names) for f in stored):
                     return None
-                found.append(Operand(tensor, stored, expression))
+                found.append((tensor, stored, expression))
             case _:
                 pass
     return found

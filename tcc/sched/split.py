@@ -85,10 +85,10 @@ def _part(
         count = (statement.ranges[index].extent + (length - 1)) // length
         return _Part(index, length, count, exact=False)
     length = _length(extent.value, -(-extent.value // min(wanted, extent.value)))
-    count = -(-extent.value // length)
-    if count < 2:
+    number = -(-extent.value // length)
+    if number == 1:
         return None
-    return _Part(index, length, const(count), exact=extent.value % length == 0)
+    return _Part(index, length, const(number), exact=extent.value % length == 0)
 
 
 def _known(extent: Affine) -> int:
@@ -203,9 +203,7 @@ def _second(
     )
 
 
-def _substitute(
-    expression: tir.Expression, index: str, position: tir.Expression
-) -> tir.Expression:
+def _substitute(expression: tir.Expression, index: str, position: tir.Expression) -> tir.Expression:
     match expression:
         case tir.Index(name):
             return position if name == index else expression

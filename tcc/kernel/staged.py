@@ -1,0 +1,98 @@
+"""Shared tiles of operands: which box, how it is laid out, where a point is inside."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tcc.affine import Affine, const, var
+from tcc.kernel import ir
+from tcc.kernel.bank import choose_padding
+from tcc.kernel.state import State
+from tcc.kernel.steps import Steps, plain_dimension
+from tcc.kernel.tile_copy import Numbers, Tile
+from tcc.kernel.vector import widths
+from tcc.sched.reuse import Operand, box
+
+
+def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Tile:
+    """The box of an operand that a block uses in one k-tile, in `stages` copies."""
+    source = state.buffer(operand.tensor)
+    intervals = box(operand.forms, steps.spans)
+    extents = tuple(high - low + 1 for low, high in intervals)
+    lows = tuple(low for low, _ in intervals)
+    order = _layout(state, operand, len(extents))
+    rows = _rows(source, extents, order)
+    shared = _shared_buffer(state, operand, source, rows, stages)
+
+    def origin(number: Numbers) -> tuple[Affine, ...]:
+        return tuple(
+            steps.origin(f, number) + low for f, low in zip(operand.forms, lows, strict=True)
+        )
+
+    def limits(number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
+        return _tail_limits(state, steps, operand, number, position, lows)
+
+    return Tile(
+        operand.tensor, source, shared, extents, order, rows, stages, steps.probe, origin, limits
+    )
+
+
+def local_position(state: State, steps: Steps, operand: Operand) -> tuple[Affine, ...]:
+    """Position of the current point inside the box."""
+    locals_ = {d.dim.name: d.local for d in state.frame.digits}
+    locals_ |= {s.dim.name: var(s.point) for s in steps.all}
+    result: list[Affine] = []
+    for form, (low, _) in zip(operand.forms, box(operand.forms, steps.spans), strict=True):
+        position = const(-low)
+        for dim, local in locals_.items():
+            position = position + local * form.coefficient(dim)
+        result.append(position)
+    return tuple(result)
+
+
+def _layout(state: State, operand: Operand, count: int) -> tuple[int, ...]:
+    """Tensor dimensions, slowest first: the one a thread reads in vectors comes last."""
+    inner = [d.dim.name for d in state.frame.digits if d.inner is not None]
+    for dim in reversed(range(count)):
+        others = [f for k, f in enumerate(operand.forms) if k != dim]
+        if any(
+            operand.forms[dim].coefficient(n) == 1 and not any(f.coefficient(n) for f in others)
+            for n in inner
+        ):
+            return (*(k for k in range(count) if k != dim), dim)
+    return tuple(range(count))
+
+
+def _rows(source: ir.Buffer, extents: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """Row lengths of the shared array, the last one padded."""
+    rows = [extents[d] for d in order]
+    transposed = order[-1] != len(extents) - 1
+    rows[-1] = choose_padding(rows[-1], transposed=transposed, unit=widths(source.type))
+    return tuple(rows)
+
+
+def _shared_buffer(
+    state: State, operand: Operand, source: ir.Buffer, rows: tuple[int, ...], stages: int
+) -> ir.Buffer:
+    total = prod(rows)
+    shape = (const(stages), const(total)) if stages > 1 else (const(total),)
+    name = state.names.fresh(f"shared_{operand.tensor}")
+    return ir.Buffer(name, ir.Space.SHARED, source.type, shape)
+
+
+def _tail_limits(
+    state: State,
+    steps: Steps,
+    operand: Operand,
+    number: Numbers,
+    position: tuple[Affine, ...],
+    lows: tuple[int, ...],
+) -> list[Affine]:
+    """For ragged reductions: the reduction index of a position stays in its range."""
+    found: list[Affine] = []
+    for step in steps.all:
+        dim = plain_dimension(operand, step.dim.name, steps.spans) if step.ragged else None
+        if dim is not None:
+            first = steps.start(step, number) + lows[dim]
+            found.append(state.context.size(step.dim.high - 1 - first) - position[dim])
+    return found
