@@ -12,6 +12,8 @@ from tcc.affine import Affine, Atom, Extremum, Floor, const
 
 _DEPTH = 6
 """Nested case splits and relaxations; each removes one atom."""
+_STEPS = 2000
+"""Expressions looked at in one proof, a few milliseconds."""
 
 
 def decide(
@@ -32,42 +34,51 @@ def decide(
     return False if is_nonnegative(-fixed - 1) else None
 
 
-def is_nonnegative(expression: Affine, depth: int = _DEPTH) -> bool:
+def is_nonnegative(expression: Affine) -> bool:
     """True when `expression >= 0` could be proved for all sizes of at least 1."""
-    low, _ = expression.bounds(dict.fromkeys(expression.variables, (1, None)))
-    if low is not None and low >= 0:
-        return True
-    if depth == 0:
+    return _Prover().prove(expression, _DEPTH)
+
+
+class _Prover:
+    """One proof; gives up after _STEPS, so that nested splits stay cheap."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def prove(self, expression: Affine, depth: int) -> bool:
+        """Bounds of the atoms first, then one split or relaxation."""
+        self._steps += 1
+        low, _ = expression.bounds(dict.fromkeys(expression.variables, (1, None)))
+        if low is not None and low >= 0:
+            return True
+        if depth == 0 or self._steps > _STEPS:
+            return False
+        for atom, coefficient in expression.terms:
+            if isinstance(atom, Extremum):
+                return self._split(expression, atom, coefficient, depth)
+        for atom, coefficient in expression.terms:
+            if isinstance(atom, Floor):
+                return self._relax(expression, atom, coefficient, depth)
         return False
-    for atom, coefficient in expression.terms:
-        if isinstance(atom, Extremum):
-            return _split(expression, atom, coefficient, depth)
-    for atom, coefficient in expression.terms:
-        if isinstance(atom, Floor):
-            return _relax(expression, atom, coefficient, depth)
-    return False
 
+    def _split(self, expression: Affine, atom: Extremum, coefficient: int, depth: int) -> bool:
+        """An extremum equals one of its items: all must do, or, on the good side, any."""
+        rest = _without(expression, atom)
+        cases = (rest + item * coefficient for item in atom.items)
+        check = all if (atom.kind == "min") == (coefficient > 0) else any
+        return check(self.prove(case, depth - 1) for case in cases)
 
-def _split(expression: Affine, atom: Extremum, coefficient: int, depth: int) -> bool:
-    """An extremum equals one of its items: all must do, or, on the good side, any."""
-    rest = _without(expression, atom)
-    cases = (rest + item * coefficient for item in atom.items)
-    needs_all = (atom.kind == "min") == (coefficient > 0)
-    check = all if needs_all else any
-    return check(is_nonnegative(case, depth - 1) for case in cases)
-
-
-def _relax(expression: Affine, atom: Floor, coefficient: int, depth: int) -> bool:
-    """`n - d + 1 <= d * floor(n / d) <= n`; an integer above -1 is not negative."""
-    rest = _without(expression, atom)
-    numerator, divisor = atom.numerator, atom.denominator
-    if rest.is_constant and coefficient > 0:
-        least = -(rest.constant // coefficient)
-        return is_nonnegative(numerator - divisor * least, depth - 1)
-    if coefficient > 0:
-        numerator = numerator - (divisor - 1)
-    scaled = rest * divisor + numerator * coefficient
-    return is_nonnegative(scaled + (divisor - 1), depth - 1)
+    def _relax(self, expression: Affine, atom: Floor, coefficient: int, depth: int) -> bool:
+        """`n - d + 1 <= d * floor(n / d) <= n`; an integer above -1 is not negative."""
+        rest = _without(expression, atom)
+        numerator, divisor = atom.numerator, atom.denominator
+        if rest.is_constant and coefficient > 0:
+            least = -(rest.constant // coefficient)
+            return self.prove(numerator - divisor * least, depth - 1)
+        if coefficient > 0:
+            numerator = numerator - (divisor - 1)
+        scaled = rest * divisor + numerator * coefficient
+        return self.prove(scaled + (divisor - 1), depth - 1)
 
 
 def _without(expression: Affine, atom: Atom) -> Affine:
