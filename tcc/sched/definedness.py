@@ -28,7 +28,8 @@ def check_definedness(scop: Scop, sizes: Mapping[str, int], report: Report) -> N
     """Report reads of elements of an output or temporary that no earlier statement has written.
 
     A read that depends on data, in its position or whether it happens, is reported only when all
-    it could read is unwritten. Elements outside of the tensor are left to the bounds check.
+    it could read is unwritten. Elements outside of the tensor are left to the bounds check. That
+    an output is complete needs no check: the first statement that writes it gives its shape.
 
     Requires: causality and bounds are checked; a place with an error is passed over.
     """
