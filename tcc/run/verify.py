@@ -13,16 +13,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
-from tcc.diagnostics import Diagnostic, Report, error
+from tcc.diagnostics import Report, error
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import CompileError, InternalError
 from tcc.frontend import tir
 from tcc.frontend.suggest import suggestion
+from tcc.run.checking import refuse_check
 from tcc.run.verify_inputs import Domain, find_domain
 from tcc.run.verify_outcome import Outcome, Skip, Trial
 from tcc.run.verify_sizes import awkward_sizes, neighbouring_sizes, points, tensor_bytes
 from tcc.run.verify_trial import Pair, Settings, try_pair
-from tcc.source import Source, Span
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def verify(
     kernel does wrong is in the outcome.
     """
     if check:
-        raise CompileError((_no_checking_build(),))
+        raise refuse_check()
     settings = Settings(device, request.options.verify, blocks, seed)
     return _Verification(request, settings, awkward).outcome()
 
@@ -111,6 +111,8 @@ class _Verification:
         for chosen in self._request.options.verify.sizes:
             yield self._compiled(self._completed(chosen), "options")
         for sizes in self._awkward():
+            if sizes == self._request.sizes:
+                continue
             try:
                 pair = self._compiled(sizes, "awkward")
             except CompileError as rejection:
@@ -150,9 +152,10 @@ class _Verification:
         return self._near_tiles(fixed, count)
 
     def _near_tiles(self, fixed: Mapping[str, int], count: int) -> tuple[dict[str, int], ...]:
-        program = _present(_present(self._general).program)
-        plan, seed = _present(self._given.plan), self._settings.seed
-        found = awkward_sizes(program, plan, fixed, count, seed)
+        general = _present(self._general)
+        program, plan = _present(general.program), _present(self._given.plan)
+        seed = self._settings.seed
+        found = awkward_sizes(program, general.preconditions, plan, fixed, count, seed)
         order = dict.fromkeys((*self._request.sizes, *program.sizes))
         return tuple({n: sizes[n] for n in order} for sizes in found)
 
@@ -202,15 +205,3 @@ def _check_names(request: Request, program: tir.Program) -> None:
             report.add(error("E0615", message, span, f"its inputs are {known}", help=help))
     if report.errors:
         raise CompileError(report.items)
-
-
-def _no_checking_build() -> Diagnostic:
-    text = "--check"
-    return error(
-        "E0911",
-        "`tcc verify --check` is not supported",
-        Span(Source("<arguments>", text), 0, len(text)),
-        "there is no checking build of a kernel",
-        notes=("both orders of the threads run without it, with poisoned memory",),
-        help=("leave `--check` out",),
-    )

@@ -28,7 +28,7 @@ EPSILON: dict[ScalarType, float] = {
 """The distance from 1 to the next number."""
 CALL_ULPS = 4
 """What one call of a builtin function may make of an argument that is off by one epsilon."""
-RUNS = 3
+RUNS = 6
 
 
 def relative_bounds(program: tir.Program, sizes: Mapping[str, int]) -> dict[str, float]:

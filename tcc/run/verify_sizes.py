@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tcc.affine import Affine
+from tcc.affine import Affine, var
 from tcc.frontend import tir
 from tcc.run.reference import index_box
 from tcc.sched.plan import Plan
@@ -43,25 +43,99 @@ def tensor_bytes(program: tir.Program, sizes: Mapping[str, int]) -> int:
 
 
 def awkward_sizes(
-    program: tir.Program, plan: Plan, fixed: Mapping[str, int], count: int, seed: int
+    program: tir.Program,
+    conditions: Iterable[tir.Precondition],
+    plan: Plan,
+    fixed: Mapping[str, int],
+    count: int,
+    seed: int,
 ) -> tuple[dict[str, int], ...]:
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
     First all extents at 1, t - 1, t, t + 1, 2 t + 1 and a prime, for the tile t of each; then
-    mixtures of these. What is too much work is shrunk, least tiled sizes first. Preconditions are
-    not looked at.
+    mixtures of these. What is too much work is shrunk, least tiled sizes first. Sizes grow until
+    the `conditions` hold, where that is possible for one size alone.
     """
-    steered = _steered(program, plan, fixed)
-    if not steered:
+    forms = tuple(c.expression for c in conditions)
+    space = _Space(program, forms, _steered(program, plan, fixed), fixed)
+    if not space.steered:
         return ()
     found: dict[tuple[int, ...], dict[str, int]] = {}
-    for targets in _targets(steered, seed):
-        sizes = _shrunk(program, steered, targets, fixed)
+    for targets in _targets(space.steered, seed):
+        sizes = space.shrunk(targets)
         if points(program, sizes) <= MOST_POINTS:
-            found.setdefault(tuple(sizes[s.name] for s in steered), sizes)
+            found.setdefault(tuple(sizes.values()), sizes)
         if len(found) >= count:
             break
     return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class _Space:
+    """The assignments of the sizes: `conditions` are at least 0, `fixed` sizes stay."""
+
+    program: tir.Program
+    conditions: tuple[Affine, ...]
+    steered: tuple[_Steered, ...]
+    fixed: Mapping[str, int]
+
+    def shrunk(self, targets: list[int]) -> dict[str, int]:
+        """Sizes for the targets, with smaller targets until the work is bounded."""
+        wanted = list(targets)
+        while True:
+            sizes = self.solved(wanted)
+            if points(self.program, sizes) <= MOST_POINTS or max(wanted) == 1:
+                return sizes
+            # The largest of the least tiled: its neighbourhood matters least.
+            tiles = [s.tile for s in self.steered]
+            loose = [i for i, w in enumerate(wanted) if w > min(UNTILED, tiles[i])]
+            loose = loose or [i for i, w in enumerate(wanted) if w > 1]
+            at = min(loose, key=lambda i: (tiles[i], -wanted[i]))
+            wanted[at] = max(c for c in (1, *_candidates(tiles[at]), 2, 3) if c < wanted[at])
+
+    def solved(self, targets: list[int]) -> dict[str, int]:
+        """The smallest sizes that make each extent as large as its target."""
+        sizes = dict(self.fixed)
+        for size, target in zip(self.steered, targets, strict=True):
+            known = size.extent.variables <= {*sizes, size.name}
+            sizes[size.name] = target
+            if known and not size.extent.is_constant:
+                sizes[size.name] = _grown(size.extent - target, size.name, 1, sizes) or target
+        for form in self.conditions:
+            self._repair(form, sizes)
+        return {n: sizes[n] for n in (*self.fixed, *self.program.sizes)}
+
+    def _repair(self, form: Affine, sizes: dict[str, int]) -> None:
+        """Move the first size that can make the form non-negative."""
+        if form.evaluate(sizes) >= 0:
+            return
+        for size in self.steered:
+            if size.name in form.variables:
+                now = sizes[size.name]
+                value = _grown(form, size.name, now, sizes) or _fallen(form, size.name, now, sizes)
+                if value is not None:
+                    sizes[size.name] = value
+                    return
+
+
+def _grown(form: Affine, name: str, start: int, sizes: Mapping[str, int]) -> int | None:
+    """The smallest value of a size, from `start` on, at which a form that grows with it is >= 0."""
+    low, high = start, _LARGEST
+    if form.evaluate({**sizes, name: high}) < 0:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if form.evaluate({**sizes, name: middle}) >= 0:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _fallen(form: Affine, name: str, start: int, sizes: Mapping[str, int]) -> int | None:
+    """The largest value up to `start` at which a form that falls with the size is >= 0."""
+    value = _grown(form.substitute({name: start - var(name)}), name, 0, sizes)
+    return None if value is None or value >= start else start - value
 
 
 def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, int], ...]:
@@ -82,7 +156,7 @@ def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, 
     return tuple(found.values())[:count]
 
 
-def _targets(steered: list[_Steered], seed: int) -> Iterator[list[int]]:
+def _targets(steered: tuple[_Steered, ...], seed: int) -> Iterator[list[int]]:
     """Extents to aim at: the same kind for all sizes, then mixtures."""
     kinds = [_candidates(s.tile) for s in steered]
     order = (0, 3, 1, 4, 5, 2)  # 1, then t + 1: where guards matter most
@@ -119,7 +193,7 @@ def _row_tile(plan: Plan) -> int:
     return max((k.row.threads * k.row.vector for k in plan.kernels if k.row), default=1)
 
 
-def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> list[_Steered]:
+def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> tuple[_Steered, ...]:
     """Each open size with its most tiled extent; sizes that only add to extents come first."""
     tiles, row = _tiles(plan), _row_tile(plan)
     found: dict[str, _Steered] = {}
@@ -138,7 +212,7 @@ def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> list
     steered = [
         _Steered(s.name, s.extent, s.tile if s.tile > 1 else UNTILED) for s in found.values()
     ]
-    return sorted(steered, key=lambda s: len(s.extent.variables))
+    return tuple(sorted(steered, key=lambda s: len(s.extent.variables)))
 
 
 def _owner(extent: Affine, sizes: Mapping[str, _Steered]) -> str | None:
@@ -148,42 +222,3 @@ def _owner(extent: Affine, sizes: Mapping[str, _Steered]) -> str | None:
         if extent.evaluate({**ones, name: 128}) > extent.evaluate(ones):
             return name
     return None
-
-
-def _shrunk(
-    program: tir.Program, steered: list[_Steered], targets: list[int], fixed: Mapping[str, int]
-) -> dict[str, int]:
-    """Sizes for the targets, with smaller targets until the work is bounded."""
-    wanted = list(targets)
-    while True:
-        sizes = _solve(program, steered, wanted, fixed)
-        if points(program, sizes) <= MOST_POINTS or max(wanted) == 1:
-            return sizes
-        # The largest of the least tiled: its neighbourhood matters least.
-        loose = [i for i, w in enumerate(wanted) if w > min(UNTILED, steered[i].tile)]
-        loose = loose or [i for i, w in enumerate(wanted) if w > 1]
-        at = min(loose, key=lambda i: (steered[i].tile, -wanted[i]))
-        wanted[at] = max(c for c in (1, *_candidates(steered[at].tile), 2, 3) if c < wanted[at])
-
-
-def _solve(
-    program: tir.Program, steered: list[_Steered], targets: list[int], fixed: Mapping[str, int]
-) -> dict[str, int]:
-    """The smallest sizes that make each extent as large as its target."""
-    sizes = dict(fixed)
-    for size, target in zip(steered, targets, strict=True):
-        sizes[size.name] = _smallest(size, target, sizes)
-    return {n: sizes[n] for n in (*fixed, *program.sizes)}
-
-
-def _smallest(size: _Steered, target: int, known: Mapping[str, int]) -> int:
-    if size.extent.is_constant or not size.extent.variables <= {*known, size.name}:
-        return target
-    low, high = 1, _LARGEST
-    while low < high:
-        middle = (low + high) // 2
-        if size.extent.evaluate({**known, size.name: middle}) >= target:
-            high = middle
-        else:
-            low = middle + 1
-    return low if low < _LARGEST else target
