@@ -22,7 +22,7 @@ PROGRAMS = {path.stem: path.read_text("utf-8") for path in sorted(SPECS.glob("*.
 PROGRAMS |= {
     "calls": """
 def mean(float(N, D) X) -> (M) { M(n) +=! X(n, d)  M(n) = M(n) / D }
-def shift(float(N) X) -> (float(N) Y) { Y(i) = X(i + 1) - X(i) }
+def shift(float(N) X) -> (float(N) Y) { Y(i) = 2.0 * X(i + 1) }
 def both(float(A, B) X) -> (M, S) { M = mean(X)  S = shift(M) }
 """,
     "where": """
@@ -88,6 +88,14 @@ def analyse(text: str, rng: random.Random) -> None:
     for diagnostic in (*report.items, *found.items):
         for label in (diagnostic.primary, *diagnostic.secondary):
             assert 0 <= label.span.start <= label.span.end <= len(text)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_are_valid(name):
+    report = Report()
+    programs = elaborate_all(parse(Source(name, PROGRAMS[name]), report), report)
+    assert not report.items
+    assert programs
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
