@@ -63,7 +63,9 @@ PASSES: tuple[Pass, ...] = (
     Pass("elaborate", "resolves names, types every expression, infers ranges and shapes", "tir"),
     Pass("scop", "describes domains and accesses as integer sets", "scop"),
     Pass("dependences", "finds which instances must keep their order", "deps"),
-    Pass("check", "rejects accesses out of bounds, reads of undefined elements, in-place updates", ""),
+    Pass(
+        "check", "rejects accesses out of bounds, reads of undefined elements, in-place updates", ""
+    ),
     Pass("split", "cuts long reductions with few results into parts", "split"),
     Pass("schedule", "finds loops that run in parallel and statements that share them", "schedule"),
     Pass("structure", "cuts the schedule into kernels and their loops", "nest"),
@@ -229,9 +231,7 @@ class _State:
         chosen = resolved(self._request.options).outer_schedule_fusion_strategy
         return Fusion(chosen) if chosen else Fusion.PRESERVE3COINCIDENT
 
-    def _structure(
-        self, model: scop.Scop, found: Dependences, scheduled: Scheduled
-    ) -> Nest:
+    def _structure(self, model: scop.Scop, found: Dependences, scheduled: Scheduled) -> Nest:
         request = self._request
         loops = structure(model, scheduled.tree)
         self._run.notes += loops.notes
@@ -267,7 +267,9 @@ class _State:
         )
         self._plan = plan
         return step(
-            "lower", lambda: lower_all(model, program, fixed, plan), lambda m: kernel_text(m.kernels)
+            "lower",
+            lambda: lower_all(model, program, fixed, plan),
+            lambda m: kernel_text(m.kernels),
         )
 
     def _emit(
@@ -322,9 +324,9 @@ def check_source(source: Source) -> tuple[tuple[str, ...], tuple[Diagnostic, ...
     if not report.errors:
         for program in programs:
             model = scop.build_scop(program)
+            check_causality(model, {}, report)
             check_bounds(model, {}, report)
             check_definedness(model, {}, report)
-            check_causality(model, {}, report)
     return tuple(describe(p) for p in programs), report.items
 
 

@@ -133,12 +133,11 @@ class _Kernel:
         single = _single_update(self._context, node)
         if single is not None and self._target(single[1]) not in self._registers:
             return self._accumulate(*single)
-        for instance in instances((node,)):
-            self._check_half(instance)
         return [self._points.loop(node, lambda: [s for n in node.body for s in self._node(n)])]
 
     def _instance(self, instance: Instance) -> list[ir.Statement]:
         """One statement at every point; registers are initialised without asking for a guard."""
+        self._check_half(instance)
         lowered = self._context.statements[instance.statement]
         if lowered.part is Part.INIT and lowered.statement.target in self._registers:
             return self._points.everywhere(lambda: [self._store(instance)])
@@ -165,7 +164,8 @@ class _Kernel:
         lowered = self._context.statements[instance.statement]
         half = self._context.tensor(lowered.statement.target).type.is_half
         stays = lowered.statement.target in self._registers
-        if half and lowered.statement.reductions and not stays:
+        sums = lowered.part is Part.UPDATE and bool(lowered.statement.reductions)
+        if half and sums and not stays:
             raise Unstructured("a half-precision sum would be rounded at every step")
 
     def _accumulate(self, loops: tuple[Loop, ...], instance: Instance) -> list[ir.Statement]:
