@@ -163,8 +163,9 @@ class TileCopy:
         conditions = self._conditions(number)
         tests: list[Affine | ir.Expression] = list(conditions)
         if self._hoisted:
-            moving = frozenset().union(*(n.variables for n in number))
-            tests = [c for c in conditions if c.variables & moving]
+            # The first k-tiles have constant numbers, so what moves is what is not fixed.
+            fixed = self._fixed_conditions()
+            tests = [c for c in conditions if c not in fixed]
             if self._tested:
                 tests.insert(0, ir.Load(self._inside, (var(self._round),)))
         elif self._partial():
