@@ -35,8 +35,10 @@ class Numbers:
             return np.dtype(np.float64)
         return storage_dtype(scalar.compute)
 
-    def literal(self, value: bool | int | Fraction, scalar: ScalarType) -> Array:
+    def literal(self, value: bool | int | Fraction | float, scalar: ScalarType) -> Array:
         """A constant, rounded once from its exact value."""
+        if isinstance(value, float):  # an infinity
+            return np.asarray(value, dtype=self.dtype(scalar))
         if not scalar.is_float:
             return np.asarray(wrap(int(value), scalar), dtype=self.dtype(scalar))
         return self.convert(np.asarray(_nearest(Fraction(value), self.dtype(scalar))), scalar)

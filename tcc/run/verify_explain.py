@@ -56,6 +56,13 @@ def crash(domain: Domain, message: str, order: str) -> Failure:
     return Failure(message, (*order_line(order), *doubts(domain)))
 
 
+def unwritten_reference(domain: Domain, name: str, holes: Array) -> Failure:
+    """Elements of an output that even the reference leaves out."""
+    at = tuple(int(k) for k in np.argwhere(holes)[0])
+    element = _element(domain, name, at)
+    return Failure(f"the reference kernel never writes `{element}`", _writer(domain, name, at))
+
+
 def order_line(order: str) -> tuple[str, ...]:
     """In which order the threads ran, where there is a choice."""
     return (f"threads in {order} order",) if order else ()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from tcc.frontend import tir
@@ -114,7 +113,7 @@ class _Scope:
         """An interval that has every value of an expression."""
         match e:
             case tir.Literal(value, _):
-                exact = float(value) if isinstance(value, Fraction) else int(value)
+                exact = int(value) if isinstance(value, int) else float(value)
                 return exact, exact
             case tir.Index(name):
                 return self.indices[name]

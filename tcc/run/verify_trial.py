@@ -15,7 +15,13 @@ from tcc.run.device import Array, Device
 from tcc.run.host import HostDevice, Order
 from tcc.run.verify_bound import Response, noise_response, relative_bounds
 from tcc.run.verify_compare import Comparison, compare, differing, poisoned
-from tcc.run.verify_explain import crash, doubts, order_matters, wrong_value
+from tcc.run.verify_explain import (
+    crash,
+    doubts,
+    order_matters,
+    unwritten_reference,
+    wrong_value,
+)
 from tcc.run.verify_inputs import Domain, Style, draw
 from tcc.run.verify_outcome import Failure, Trial
 from tcc.run.verify_sizes import points
@@ -76,6 +82,9 @@ class _Run:
             inputs, want = self._reference_run()
         except RunError as problem:
             return crash(self._domain, f"the reference kernel fails: {problem}", "")
+        hole = self._unwritten(want)
+        if hole is not None:
+            return hole
         results: list[dict[str, Array]] = []
         for order, device in self._devices():
             try:
@@ -101,6 +110,15 @@ class _Run:
                 break
         _, inputs, want = min(tried, key=lambda t: t[0])
         return inputs, want
+
+    def _unwritten(self, want: Mapping[str, Array]) -> Failure | None:
+        """A float that the reference never writes: on a CPU no operation sets all bits of a NaN."""
+        if self._settings.device != "host":
+            return None
+        for name, values in want.items():
+            if self._program.tensors[name].type.is_float and poisoned(values).any():
+                return unwritten_reference(self._domain, name, poisoned(values))
+        return None
 
     def _has_free_floats(self) -> bool:
         taken = (*self._program.inputs, *self._program.inouts)
