@@ -2,7 +2,7 @@
 
 Cycles on one SM, for all blocks that it gets:
 
-    compute = warp instructions / 4                       four schedulers, one issue each a cycle
+    compute = warp instructions / busy schedulers         each issues one a cycle, for its warps
     shared  = wavefronts of 128 bytes                     one a cycle
     global  = bytes of tiles / bytes a cycle from L2      L2_BYTES_PER_CYCLE an SM
     block   = max of the three, times the warps of a block
@@ -166,13 +166,13 @@ class _Evaluation:
     ) -> Prediction:
         blocks = prod(ceil(self._extents[d] / t) for d, t in self._tiles.items())
         resident = self._resident(registers, shared)
+        waves = ceil(blocks / self._target.sms)
+        there = min(resident, waves) * self._warps
         per_block = max(
-            issue / SCHEDULERS * self._warps,
+            issue / min(SCHEDULERS, there) * self._warps,
             wavefronts * self._warps,
             traffic / L2_BYTES_PER_CYCLE,
         )
-        waves = ceil(blocks / self._target.sms)
-        there = min(resident, waves) * self._warps
         hidden = min(1.0, there * self._points / IN_FLIGHT)
         return Prediction(
             per_block * waves / hidden, registers, shared, resident * self._warps, blocks
@@ -218,7 +218,9 @@ class _Evaluation:
         if self._is_shared(operand):
             return max(1.0, distinct * wide / 128)
         along = operand.rows[-1] if operand.rows else {}
-        contiguous = max((self._lanes[d] for d, c in along.items() if d in self._lanes and c == 1), default=1)
+        contiguous = max(
+            (self._lanes[d] for d, c in along.items() if d in self._lanes and c == 1), default=1
+        )
         return 2 * max(1.0, distinct / contiguous * max(1.0, contiguous * wide / 128))
 
     def _lanes_of_warp(self) -> dict[str, int]:
@@ -242,4 +244,3 @@ class _Evaluation:
         if shared:
             limits.append(t.shared_bytes_per_sm // (shared + t.reserved_shared_bytes))
         return max(1, min(limits))
-
