@@ -11,6 +11,7 @@ from tcc.api import compile as tcc_compile
 from tcc.api import request_of
 from tcc.diagnostics import Report
 from tcc.driver import compile_program
+from tcc.errors import CompileError
 from tcc.frontend import tir
 from tcc.frontend.parser import parse
 from tcc.frontend.unparse import unparse
@@ -65,8 +66,14 @@ def test_text(random: RandomTc) -> None:
 
 
 def check_kernel(random: RandomTc, fixed: bool) -> None:
-    sizes = random.sizes if fixed else {}
-    kernel = tcc_compile(Source("random.tc", random.text), sizes=sizes)
+    source = Source("random.tc", random.text)
+    try:
+        kernel = tcc_compile(source, sizes=random.sizes if fixed else {})
+    except CompileError as rejection:
+        # With open sizes, bounds that hang on them in a way that no launcher check can say.
+        if fixed or any(d.code != "E0307" for d in rejection.diagnostics if d.is_error):
+            raise
+        kernel = tcc_compile(source, sizes=random.sizes)
     results = run_both_orders(kernel, random.arrays)
     program = kernel.compilation.program
     assert_agrees(program, random.arrays, random.sizes, results)
