@@ -43,6 +43,7 @@ from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.split import split_reductions
 from tcc.sched.structure import Unstructured, identity, program_order, structure
 from tcc.sched.tile import single_thread
+from tcc.sched.wishes import wishes
 from tcc.source import Source
 from tcc.target import Target
 
@@ -237,7 +238,8 @@ class _State:
         self._run.notes += loops.notes
         if resolved(request.options).outer_schedule_fusion_strategy or self._mapped is None:
             return loops
-        return fuse_rows(model, found, loops, self._mapped, request.sizes, request.target)
+        wished = wishes(resolved(request.options), request.target)
+        return fuse_rows(model, found, loops, self._mapped, request.sizes, request.target, wished)
 
     def _back_end(
         self,
@@ -262,10 +264,14 @@ class _State:
     def _map(self, model: scop.Scop, program: tir.Program, loops: Nest) -> Mapped:
         step, request = self._run.step, self._request
         fixed = fix_sizes(loops, request.sizes)
-        plan = step(
-            "plan", lambda: choose_plan(fixed, program, request.options, request.target), Plan.text
+        report = self._run.report
+        chosen = step(
+            "plan",
+            lambda: choose_plan(fixed, program, request.options, request.target, report),
+            lambda c: c.plan.text(),
         )
-        self._plan = plan
+        self._run.notes += chosen.notes
+        self._plan = plan = chosen.plan
         return step(
             "lower",
             lambda: lower_all(model, program, fixed, plan),

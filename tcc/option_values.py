@@ -47,7 +47,7 @@ def read_root(node: Node, report: Report) -> Options:
     """The options of a whole document."""
     reader = _Reader(report)
     options: Options | None = reader.value(Section(Options), node, "")
-    return replace(options or Options(), spans=reader.spans)
+    return replace(options or Options(), spans=reader.spans, names=reader.names)
 
 
 class _Refused(Exception):
@@ -64,6 +64,7 @@ class _Reader:
     def __init__(self, report: Report) -> None:
         self._report = report
         self.spans: dict[str, Span] = {}
+        self.names: dict[str, Span] = {}
 
     def value(self, kind: Kind, node: Node, path: str) -> Any:  # noqa: ANN401 - the schema's types
         """The value; None when nothing is given, or when it does not fit, which is reported."""
@@ -144,6 +145,7 @@ class _Reader:
 
     def _names(self, kind: Names, node: Node, path: str) -> dict[str, Any]:
         pairs = list(self._pairs(node, path))
+        self.names |= {_join(path, k.text): k.span for k, _ in pairs}
         read = {k.text: self.value(kind.item, v, _join(path, k.text)) for k, v in pairs}
         return {name: value for name, value in read.items() if value is not None}
 

@@ -7,6 +7,7 @@ follow Tensor Comprehensions (2018), in snake case.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -31,6 +32,30 @@ _FUSION = Choice(STRATEGIES)
 _SIZE = Integer(1, 2**31 - 1)
 _THREADS = Items(Integer(1, 1024), 1, 3, each=(Integer(1, 1024), Integer(1, 1024), Integer(1, 64)))
 _BLOCKS = Items(_SIZE, 1, 3, each=(_SIZE, Integer(1, 65535), Integer(1, 65535)))
+_DIGITS = Items(Text("a digit"), 1)
+_VECTOR = Choice((1, 2, 4, 8, 16))
+_STAGING = Table("tensor names", Choice(("shared", "register", "global")))
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """The plan of one kernel, in the form that `--emit plan` prints."""
+
+    parallel: Mapping[str, tuple[str, ...]] = option(
+        Table("index names", _DIGITS), "digits of each parallel loop, outermost first"
+    )
+    loops: Mapping[str, tuple[str, ...]] = option(
+        Table("index names", _DIGITS), "`tile N` for each reduction loop that is cut into tiles"
+    )
+    row: tuple[str, ...] | None = option(_DIGITS, "threads that share a row, and what each takes")
+    staging: Mapping[str, str] = option(_STAGING, "where the kernel reads a tensor from")
+    pipeline: int | None = option(Integer(1, 4), "tiles in flight")
+    vector: int | None = option(_VECTOR, "elements of the widest access")
+    unroll: int | None = option(
+        Integer(1, 4096), "statement instances in the body of an unrolled loop"
+    )
+    rolled_copies: bool | None = option(Flag(), "keep the loops of copies to shared memory")
+    readonly_cache: bool | None = option(Flag(), "read inputs through the read-only data cache")
 
 
 @dataclass(frozen=True)
@@ -91,11 +116,8 @@ class MappingOptions:
         Items(Integer(1, 64), 1, 64),
         "values per thread along each parallel loop, kept in registers",
     )
-    vector: int | None = option(Choice((1, 2, 4, 8, 16)), "elements per load and store")
-    staging: Mapping[str, str] = option(
-        Table("tensor names", Choice(("shared", "register", "global"))),
-        "where the threads of a block read a tensor from",
-    )
+    vector: int | None = option(_VECTOR, "elements of the widest load and store")
+    staging: Mapping[str, str] = option(_STAGING, "where the threads of a block read a tensor from")
     pipeline: int | None = option(
         Integer(1, 4), "tiles in flight: 1 loads and then computes, 2 and more overlap both"
     )
@@ -109,9 +131,9 @@ class MappingOptions:
     kernels: tuple[tuple[str, ...], ...] | None = option(
         Items(Items(Text("a tensor name"), 1), 1), "tensors that each kernel computes, in order"
     )
-    plan: Mapping[str, tuple[str, ...]] = option(
-        Table("index names", Items(Text("a digit"), 1)),
-        "the complete plan, digit by digit; overrides the other mapping options",
+    plan: Mapping[str, KernelOptions] = option(
+        Table("kernel names", Section(KernelOptions)),
+        "the plan of each kernel, digit by digit, as `--emit plan` prints it",
     )
 
 
@@ -160,15 +182,21 @@ class Options:
     mapping: MappingOptions = option(Section(MappingOptions), "how the program is mapped")
     verify: VerifyOptions = option(Section(VerifyOptions), "how `tcc verify` checks")
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
-    """Where each given option stands, by path (`mapping.tile`, `sizes.M`)."""
+    """Where the value of each given option stands, by path (`mapping.tile`, `sizes.M`)."""
+    names: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    """Where the names of the user's choice stand, by path (`sizes.M`)."""
 
     def place(self, path: str) -> Span:
-        """Where an option stands; the option itself when it came from no text."""
+        """Where the value of an option stands; the option itself when it came from no text."""
         found = self.spans.get(path)
         if found is not None:
             return found
         text = f"{path}: {spell(_value(self, path))}"
         return Span(Source("<options>", text), 0, len(text))
+
+    def place_of_name(self, path: str) -> Span:
+        """Where the name at the end of a path stands."""
+        return self.names[path] if path in self.names else self.place(path)
 
 
 _UNMAPPED = MappingOptions(
@@ -224,8 +252,7 @@ def given(section: Any) -> dict[str, Any]:  # noqa: ANN401 - any options datacla
     """The options that differ from their defaults, as plain data that an options file may hold."""
     data: dict[str, Any] = {}
     for name in options_of(type(section)):
-        value = getattr(section, name)
-        plain = given(value) if is_dataclass(value) else _plain(value)
+        plain = _plain(getattr(section, name))
         if plain not in (None, {}, []) and plain != _plain(_default(type(section), name)):
             data[name] = plain
     return data
@@ -241,7 +268,7 @@ def spell(value: object) -> str:
         case tuple() | list():
             return f"[{', '.join(spell(v) for v in value)}]"
         case _:
-            return str(value)
+            return spell(given(value)) if is_dataclass(value) else str(value)
 
 
 def _plain(value: object) -> object:
@@ -251,7 +278,7 @@ def _plain(value: object) -> object:
         case tuple():
             return [_plain(v) for v in value]
         case _:
-            return value
+            return given(value) if is_dataclass(value) else value
 
 
 def _default(section: type, name: str) -> object:
@@ -260,7 +287,13 @@ def _default(section: type, name: str) -> object:
 
 
 def _value(options: Options, path: str) -> object:
-    value: object = options
-    for part in path.split("."):
-        value = value[part] if isinstance(value, Mapping) else getattr(value, part)
+    value: Any = options
+    for part in re.findall(r"[^.\[\]]+", path):
+        match value:
+            case Mapping():
+                value = value[part]
+            case tuple():
+                value = value[int(part)]
+            case _:
+                value = getattr(value, part)
     return value

@@ -77,6 +77,10 @@ class Section:
 Kind: TypeAlias = Flag | Integer | Number | Text | Choice | Items | Table | Section
 
 
+PLACEHOLDER = "NAME"
+"""Stands for a name of the user's choice in the path of an option."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One option: `path` is its place in the file, `mapping.tile`."""
@@ -110,9 +114,11 @@ def entries(section: type, prefix: str = "") -> Iterator[Entry]:
         kind = declared.metadata["kind"]
         if isinstance(kind, Section):
             yield from entries(kind.of, f"{prefix}{name}.")
-        else:
-            default = "" if not isinstance(declared.default, int | float) else f"{declared.default}"
-            yield Entry(prefix + name, kind, default.lower(), declared.metadata["doc"])
+            continue
+        default = "" if not isinstance(declared.default, int | float) else f"{declared.default}"
+        yield Entry(prefix + name, kind, default.lower(), declared.metadata["doc"])
+        if isinstance(kind, Table) and isinstance(kind.item, Section):
+            yield from entries(kind.item.of, f"{prefix}{name}.{PLACEHOLDER}.")
 
 
 def describe(kind: Kind) -> str:

@@ -62,9 +62,11 @@ def test_every_option_of_the_original_and_the_new_ones_exist():
 
 def test_the_schema_lists_every_option_with_kind_and_sentence():
     listed = list(entries(Options))
-    assert [e.path for e in listed if e.path.startswith("mapping.")] == [
+    paths = [e.path for e in listed]
+    assert [p for p in paths if p.rpartition(".")[0] == "mapping"] == [
         f"mapping.{name}" for name in [*ORIGINAL, *NEW]
     ]
+    assert "mapping.plan.NAME.parallel" in paths
     assert all(describe(e.kind) and e.doc for e in listed)
     assert next(e for e in listed if e.path == "verify.timeout_s").default == "60"
     assert isinstance(listed[0], Entry)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tcc.diagnostics import Report
-from tcc.options import MappingOptions, Options, VerifyOptions, given, spell
+from tcc.options import KernelOptions, MappingOptions, Options, VerifyOptions, given, spell
 from tcc.options_file import MAX_CHARACTERS, read_options
 from tcc.source import Source
 
@@ -36,7 +36,10 @@ mapping:
   staging: {A: shared, B: "register"}
   kernels: [[A, B], [C]]
   plan:
-    m: [block 64, thread 16]
+    matmul_kernel:
+      parallel: {m: [block.x, thread.x 16]}
+      staging: {A: shared}
+      rolled_copies: true
 verify:
   seed: 7
   sizes: [{M: 3}]
@@ -58,7 +61,13 @@ verify:
             vector=4,
             staging={"A": "shared", "B": "register"},
             kernels=(("A", "B"), ("C",)),
-            plan={"m": ("block 64", "thread 16")},
+            plan={
+                "matmul_kernel": KernelOptions(
+                    parallel={"m": ("block.x", "thread.x 16")},
+                    staging={"A": "shared"},
+                    rolled_copies=True,
+                )
+            },
         ),
         verify=VerifyOptions(
             seed=7, sizes=({"M": 3},), inputs={"A": (-1.0, 1.5)}, relative_tolerance=1e-3

@@ -8,17 +8,20 @@ threads so that neighbours touch neighbouring elements.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from tcc.frontend import tir
-from tcc.sched.layout import laid
+from tcc.sched.budget import needs, over_budget
+from tcc.sched.layout import capped, laid
+from tcc.sched.loops import unrolled, whole_beyond
 from tcc.sched.model import Model, Prediction, extent_of
-from tcc.sched.nest import Dim, KernelNest, Nest
-from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, Staging
+from tcc.sched.nest import Dim, KernelNest
+from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
 from tcc.sched.reuse import Chain, chains
 from tcc.sched.row_plan import row_plan
+from tcc.sched.wishes import Wishes
 from tcc.target import Target
 
 DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
@@ -32,6 +35,8 @@ EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
 POINTWISE_THREADS = 256
 MOST_REGISTERS = 240
+PIPELINES = (2,)
+SMALL_SHARED = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,27 @@ class Candidate:
     prediction: Prediction
 
 
-def derive(nest: Nest, program: tir.Program, target: Target) -> Plan:
-    """The default plan of every kernel, without measurement."""
-    return Plan(tuple(_kernel(k, program, target) for k in nest.kernels))
+def derive(
+    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes
+) -> KernelPlan | None:
+    """The default plan of a kernel within some wishes, without measurement.
+
+    None where the wishes leave no plan that fits the target.
+    """
+    rows = row_plan(kernel, program, target, wished)
+    if rows is not None:
+        return rows
+    tilable = chains(kernel, program)
+    found = candidates(kernel, program, target, wished)
+    if found:
+        return min(found, key=lambda c: c.prediction.cycles).plan
+    if tilable and kernel.parallel and any(True for _ in structured(kernel, tilable, wished)):
+        return None
+    return pointwise(kernel, wished)
 
 
 def candidates(
-    kernel: KernelNest, program: tir.Program, target: Target
+    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes
 ) -> tuple[Candidate, ...]:
     """The structured set of plans of one kernel, each within the target's budget."""
     found = chains(kernel, program)
@@ -56,102 +75,162 @@ def candidates(
         return ()
     model = Model(kernel, found, program.tensors, target)
     result: list[Candidate] = []
-    for plan in _Space(kernel, found).plans():
+    for plan in structured(kernel, found, wished):
         prediction = model.predict(plan)
-        fits = prediction.shared_bytes <= target.max_shared_bytes
-        if fits and prediction.registers <= MOST_REGISTERS:
+        if wished.registers is None and prediction.registers > MOST_REGISTERS:
+            continue
+        fits = over_budget(needs(kernel, found, program, plan), target, wished.shared_bytes) is None
+        if fits:
             result.append(Candidate(plan, prediction))
     return tuple(result)
 
 
-def _kernel(kernel: KernelNest, program: tir.Program, target: Target) -> KernelPlan:
-    rows = row_plan(kernel, program, target)
-    if rows is not None:
-        return rows
-    found = candidates(kernel, program, target)
-    if found:
-        return min(found, key=lambda c: c.prediction.cycles).plan
-    return pointwise(kernel)
+def structured(
+    kernel: KernelNest, found: tuple[Chain, ...], wished: Wishes
+) -> Iterator[KernelPlan]:
+    """The structured set of plans of one kernel, whether they fit a target or not."""
+    return _Space(kernel, found, wished).plans()
 
 
-def pointwise(kernel: KernelNest) -> KernelPlan:
+def pointwise(kernel: KernelNest, wished: Wishes) -> KernelPlan:
     """One point a thread; threads along the last dimensions, blocks over the rest."""
     dims = kernel.parallel
     plans: dict[str, DimPlan] = {}
     left = POINTWISE_THREADS
-    for dim in reversed(dims):
-        threads = min(left, _power_above(extent_of(dim.extent)))
-        plans[dim.name] = laid(dims, dim, threads, 1, 1)
-        left //= threads
-    return KernelPlan(kernel.name, tuple(plans[d.name] for d in dims))
+    for place, dim in enumerate(reversed(dims)):
+        threads = wished.threads_at(place)
+        if threads is None:
+            threads = min(left, _power_above(extent_of(dim.extent)))
+            left //= threads
+        outer, inner = wished.digits(len(dims) - 1 - place) or (1, 1)
+        plans[dim.name] = _placed(laid(dims, dim, threads, outer, inner), place, wished)
+    laid_out = capped([plans[d.name] for d in dims], wished.blocks)
+    shared = {t: s for t, s in wished.staging.items() if s is Staging.SHARED}
+    return KernelPlan(kernel.name, laid_out, staging=tuple(sorted(shared.items())))
+
+
+def _placed(plan: DimPlan, place: int, wished: Wishes) -> DimPlan:
+    """Threads that were asked for go to the axis they were asked for."""
+    if wished.threads is None or plan.thread_axis is None:
+        return plan
+    return replace(plan, thread_axis=min(place, 2))
 
 
 class _Space:
     """The structured set of plans of one kernel."""
 
-    def __init__(self, kernel: KernelNest, found: tuple[Chain, ...]) -> None:
+    def __init__(self, kernel: KernelNest, found: tuple[Chain, ...], wished: Wishes) -> None:
         self._kernel = kernel
         self._dims = kernel.parallel
         self._chains = found
+        self._wished = wished
         self._extents = {d.name: extent_of(d.extent) for d in kernel.parallel}
         self._loops: dict[tuple[int, int], tuple[LoopPlan, ...]] = {}
         self._stages: dict[frozenset[str], tuple[tuple[str, Staging], ...]] = {}
 
     def plans(self) -> Iterator[KernelPlan]:
         """Micro-tiles, thread shapes and k-tiles that make sense for the extents."""
+        for micro in self._micro_tiles():
+            for shape in self._thread_shapes(micro):
+                digits = {
+                    d.name: (shape.get(d.name, 1), *micro.get(d.name, (1, 1))) for d in self._dims
+                }
+                yield from self._tiled(digits, prod(prod(m) for m in micro.values()))
+
+    def _micro_tiles(self) -> Iterator[dict[str, tuple[int, int]]]:
+        """Register digits by dimension; the column's first, then those of a row's dimension."""
+        wanted = [self._wished.digits(k) for k in range(len(self._dims))]
         column = self._dims[-1]
-        rows = _rows(self._dims, column, self._chains)
-        for row, column_digits, row_digits in product(rows, DIGITS, DIGITS):
-            points = prod(row_digits) * prod(column_digits)
-            if points > MOST_POINTS or (row is None and prod(row_digits) > 1):
+        for row in _rows(self._dims, column, self._chains):
+            if self._wished.registers is not None:
+                named = zip(self._dims, wanted, strict=True)
+                others = {d.name: w for d, w in named if w is not None and d is not column}
+                first = [row.name] if row is not None else []
+                order = [column.name, *first, *(n for n in others if n not in first)]
+                every = {**others, column.name: wanted[-1] or (1, 1)}
+                yield {n: every[n] for n in order}
                 continue
-            columns = self._thread_counts(column, prod(column_digits))
-            heights = self._thread_counts(row, prod(row_digits)) if row else (1,)
-            others = [d for d in self._dims if d is not row and d is not column]
-            for across, down, extra in product(columns, heights, EXTRA if others else (1,)):
-                if not BLOCK_SIZES[0] <= across * down * extra <= BLOCK_SIZES[1]:
+            for column_digits, row_digits in product(DIGITS, DIGITS):
+                points = prod(row_digits) * prod(column_digits)
+                if points > MOST_POINTS or (row is None and prod(row_digits) > 1):
                     continue
-                digits = {column.name: (across, *column_digits)}
-                if row is not None:
-                    digits[row.name] = (down, *row_digits)
-                if extra > 1:
-                    if self._extents[others[-1].name] < extra:
-                        continue
-                    digits[others[-1].name] = (extra, 1, 1)
-                yield from self._tiled(digits, points)
+                mine = {} if row is None else {row.name: row_digits}
+                yield {column.name: column_digits, **mine}
+
+    def _thread_shapes(self, micro: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, int]]:
+        """Thread counts by dimension, for register digits by dimension."""
+        if self._wished.threads is not None:
+            places = enumerate(reversed(self._dims))
+            yield {d.name: self._wished.threads_at(k) or 1 for k, d in places}
+            return
+        column, *rest = micro
+        row = rest[0] if rest else None
+        others = [d.name for d in self._dims if d.name not in (row, column)]
+        heights = self._thread_counts(row, prod(micro[row])) if row else (1,)
+        widths = self._thread_counts(column, prod(micro[column]))
+        depths = [e for e in EXTRA if e == 1 or (others and self._extents[others[-1]] >= e)]
+        shapes = list(product(widths, heights, depths))
+        least = BLOCK_SIZES[0]
+        if self._wished.registers or self._wished.staging:
+            least = min(least, max(prod(s) for s in shapes))
+        for across, down, extra in shapes:
+            if least <= across * down * extra <= BLOCK_SIZES[1]:
+                shape = {column: across} | ({row: down} if row else {})
+                yield shape | ({others[-1]: extra} if extra > 1 else {})
 
     def _tiled(self, digits: Mapping[str, tuple[int, int, int]], points: int) -> list[KernelPlan]:
-        dims = tuple(laid(self._dims, d, *digits.get(d.name, (1, 1, 1))) for d in self._dims)
+        wished, count = self._wished, len(self._dims)
+        plain = [
+            _placed(laid(self._dims, d, *digits[d.name]), count - 1 - k, wished)
+            for k, d in enumerate(self._dims)
+        ]
+        dims = capped(plain, wished.blocks)
         threaded = frozenset(n for n, (threads, _, _) in digits.items() if threads > 1)
-        loops = dict.fromkeys(self._loop_plans(points, k) for k in K_POINTS)
+        small = (1, 2, 4) if wished.shared_bytes < SMALL_SHARED else ()
+        loops = dict.fromkeys(self._loop_plans(points, k) for k in (*K_POINTS, *small))
         staging = self._staging(threaded)
-        return [KernelPlan(self._kernel.name, dims, chosen, staging, 2) for chosen in loops]
+        depths = (wished.pipeline,) if wished.pipeline else PIPELINES
+        return [
+            KernelPlan(self._kernel.name, dims, chosen, staging, depth)
+            for chosen, depth in product(loops, depths)
+        ]
 
-    def _thread_counts(self, dim: Dim, points: int) -> tuple[int, ...]:
+    def _thread_counts(self, dim: str, points: int) -> tuple[int, ...]:
         """Powers of two, and the count that covers a known extent exactly; none far beyond it."""
-        needed = -(-self._extents[dim.name] // points)
+        needed = -(-self._extents[dim] // points)
         counts = {t for t in THREADS if t < 2 * needed}
-        if dim.extent.is_constant and needed <= max(THREADS):
+        known = next(d.extent.is_constant for d in self._dims if d.name == dim)
+        if known and needed <= max(THREADS):
             counts.add(needed)
         return tuple(sorted(counts)) or (1,)
 
     def _loop_plans(self, points: int, wanted: int) -> tuple[LoopPlan, ...]:
         key = points, wanted
         if key not in self._loops:
-            self._loops[key] = tuple(p for c in self._chains for p in _loop_plans(c, *key))
+            every = [p for c in self._chains for p in self._chain_loops(c, *key)]
+            self._loops[key] = tuple({p.dim: p for p in every}.values())
         return self._loops[key]
 
+    def _chain_loops(self, chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:
+        tiled = whole_beyond(chain, _loop_plans(chain, points, wanted), self._dims, self._wished)
+        if self._wished.unroll is None:
+            return tiled
+        return unrolled(tiled, points, self._wished.unroll)
+
     def _staging(self, threaded: frozenset[str]) -> tuple[tuple[str, Staging], ...]:
-        """Shared where several threads of a block read the same element."""
+        """Shared where several threads of a block read the same element, unless wished else."""
         if threaded not in self._stages:
+            shared = self._wished.shared is not False
+            plain = Staging.GLOBAL if self._wished.private is False else Staging.REGISTER
             result = {
                 o.tensor: Staging.SHARED
-                if o.forms and any(not o.uses(d) for d in threaded)
-                else Staging.REGISTER
+                if shared and o.forms and any(not o.uses(d) for d in threaded)
+                else plain
                 for c in self._chains
                 for o in c.operands
             }
-            self._stages[threaded] = tuple(sorted(result.items()))
+            mine = {t: s for t, s in self._wished.staging.items() if t in result}
+            self._stages[threaded] = tuple(sorted((result | mine).items()))
         return self._stages[threaded]
 
 
@@ -161,8 +240,7 @@ def _rows(dims: tuple[Dim, ...], column: Dim, found: tuple[Chain, ...]) -> list[
     shared = [
         d
         for d in dims
-        if d is not column
-        and any(o.uses(column.name) and not o.uses(d.name) for o in operands)
+        if d is not column and any(o.uses(column.name) and not o.uses(d.name) for o in operands)
     ]
     others = [d for d in dims if d is not column]
     return list(shared) or list(others[-1:]) or [None]

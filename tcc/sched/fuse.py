@@ -17,6 +17,7 @@ from tcc.sched.row_plan import row_plan
 from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.scop import Scop
 from tcc.sched.structure import numbered, structure
+from tcc.sched.wishes import Wishes
 from tcc.target import Target
 
 
@@ -27,6 +28,7 @@ def fuse_rows(
     program: tir.Program,
     sizes: Mapping[str, int],
     target: Target,
+    wished: Wishes,
 ) -> Nest:
     """Replace kernels of a nest by maximally fused ones where those work row by row.
 
@@ -45,7 +47,7 @@ def fuse_rows(
         parts = [k for k in nest.kernels if statements(k) <= mine]
         if frozenset().union(*(statements(k) for k in parts)) != mine:
             return nest
-        by_row = len(parts) > 1 and row_plan(known, program, target) is not None
+        by_row = len(parts) > 1 and row_plan(known, program, target, wished) is not None
         kernels += [kernel] if by_row else parts
     combined = replace(nest, kernels=numbered(scop.program.name, kernels))
     return combined if _is_legal(dependences, combined) else nest

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tcc.sched.nest import Dim
 from tcc.sched.plan import DimPlan
 
@@ -21,3 +24,22 @@ def laid(dims: tuple[Dim, ...], dim: Dim, threads: int, outer: int, inner: int) 
         outer=outer,
         inner=inner,
     )
+
+
+def capped(plans: Sequence[DimPlan], blocks: tuple[int, ...] | None) -> tuple[DimPlan, ...]:
+    """The plans with a bounded grid; axes without a bound get one block, which walks all tiles.
+
+    The first dimension on an axis holds the bound of all.
+    """
+    if blocks is None:
+        return tuple(plans)
+    result: list[DimPlan] = []
+    seen: set[int] = set()
+    for plan in plans:
+        axis = plan.grid_axis
+        if axis is not None and axis not in seen:
+            seen.add(axis)
+            result.append(replace(plan, blocks=blocks[axis] if axis < len(blocks) else 1))
+        else:
+            result.append(plan)
+    return tuple(result)

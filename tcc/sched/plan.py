@@ -7,10 +7,13 @@ A parallel dimension is `wave . block . outer . thread . inner`, outermost first
 
 Block numbers beyond the grid are walked by a grid-stride (wave) loop; outer and inner digits are
 registers of one thread. `tile` may be smaller than the product of its digits: the surplus idles.
+
+The text of a Plan is what an options file may say under `mapping:`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,8 +24,13 @@ class Staging(Enum):
     """Where a kernel reads an operand from."""
 
     GLOBAL = "global"
+    """Memory, at every use."""
+
     REGISTER = "register"
+    """Registers of the thread, fetched once for all the points that a thread has of a k-point."""
+
     SHARED = "shared"
+    """Shared memory, where the threads of the block copy it tile by tile."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +55,26 @@ class DimPlan:
         """Elements the digits inside a tile can reach; at least `tile`."""
         return self.outer * self.threads * self.inner
 
-    def text(self) -> str:
-        """One line: the digits, outermost first."""
-        parts = []
-        if self.grid_axis is None:
-            parts.append("serial")
-        else:
+    @property
+    def registers(self) -> int:
+        """Values of one thread inside a tile."""
+        return self.outer * self.inner
+
+    def digits(self) -> tuple[str, ...]:
+        """The digits, outermost first; `tile` only where it is not their product."""
+        parts = ["serial"]
+        if self.grid_axis is not None:
             cap = "" if self.blocks is None else f" {self.blocks}"
-            parts.append(f"block.{AXES[self.grid_axis]}{cap}")
+            parts = [f"block.{AXES[self.grid_axis]}{cap}"]
         if self.outer > 1:
             parts.append(f"outer {self.outer}")
         if self.thread_axis is not None:
             parts.append(f"thread.{AXES[self.thread_axis]} {self.threads}")
         if self.inner > 1:
             parts.append(f"inner {self.inner}")
-        return f"{self.dim} = {' . '.join(parts)} (tile {self.tile})"
+        if self.tile != self.covered:
+            parts.append(f"tile {self.tile}")
+        return tuple(parts)
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,10 @@ class LoopPlan:
     dim: str
     tile: int
     unroll: bool = True
+
+    def digits(self) -> tuple[str, ...]:
+        """The tile; `rolled` where its points are not unrolled."""
+        return (f"tile {self.tile}",) if self.unroll else (f"tile {self.tile}", "rolled")
 
 
 @dataclass(frozen=True)
@@ -86,15 +103,22 @@ class RowPlan:
     axis: int
     keep: bool
 
-    def text(self) -> str:
-        """One line."""
-        kept = ", kept in registers" if self.keep else ""
-        return f"row = outer . thread.{AXES[self.axis]} {self.threads} . vector {self.vector}{kept}"
+    def digits(self) -> tuple[str, ...]:
+        """The digits, outermost first."""
+        kept = ("keep",) if self.keep else ()
+        lanes = (f"vector {self.vector}",) if self.vector > 1 else ()
+        return (f"thread.{AXES[self.axis]} {self.threads}", *lanes, *kept)
 
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """Digits, staging and pipelining of one kernel."""
+    """Digits, staging and pipelining of one kernel.
+
+    `pipeline` counts the tiles of a staged operand that are in flight; `vector` bounds the
+    elements of one access; `unroll` bounds the instances in the body of an unrolled loop;
+    `rolled_copies` keeps the loops of copies to shared memory; `readonly_cache` reads the
+    program's inputs through the read-only data cache.
+    """
 
     kernel: str
     dims: tuple[DimPlan, ...]
@@ -102,6 +126,10 @@ class KernelPlan:
     staging: tuple[tuple[str, Staging], ...] = ()
     pipeline: int = 1
     row: RowPlan | None = None
+    vector: int | None = None
+    unroll: int | None = None
+    rolled_copies: bool = False
+    readonly_cache: bool = False
 
     def stage(self, tensor: str) -> Staging:
         """Where the kernel reads a tensor from; global memory when the plan does not say."""
@@ -120,12 +148,28 @@ class KernelPlan:
 
     def text(self) -> str:
         """A few lines: the digits of every dimension and loop."""
-        lines = [f"kernel {self.kernel}"]
-        lines += [f"  {d.text()}" for d in self.dims]
-        lines += [f"  {p.dim} = k-tile {p.tile}" for p in self.loops]
-        lines += [f"  {self.row.text()}"] if self.row else []
-        lines += [f"  {t}: {s.value}" for t, s in self.staging]
+        lines = [f"{self.kernel}:", *_table("parallel", ((d.dim, d.digits()) for d in self.dims))]
+        if self.loops:
+            lines += _table("loops", ((p.dim, p.digits()) for p in self.loops))
+        if self.row is not None:
+            lines.append(f"  row: {_list(self.row.digits())}")
+        if self.staging:
+            pairs = ", ".join(f"{t}: {s.value}" for t, s in self.staging)
+            lines.append(f"  staging: {{{pairs}}}")
+        lines += [f"  {name}: {value}" for name, value in self._switches()]
         return "\n".join(lines)
+
+    def _switches(self) -> Iterable[tuple[str, str]]:
+        if self.pipeline > 1:
+            yield "pipeline", str(self.pipeline)
+        if self.vector is not None:
+            yield "vector", str(self.vector)
+        if self.unroll is not None:
+            yield "unroll", str(self.unroll)
+        if self.rolled_copies:
+            yield "rolled_copies", "true"
+        if self.readonly_cache:
+            yield "readonly_cache", "true"
 
 
 @dataclass(frozen=True)
@@ -135,5 +179,17 @@ class Plan:
     kernels: tuple[KernelPlan, ...]
 
     def text(self) -> str:
-        """Stable text for `--emit plan` and the header comment."""
-        return "\n".join(k.text() for k in self.kernels) + "\n"
+        """Stable text for `--emit plan` and the header comment, readable as an option `plan`."""
+        lines = ["plan:"]
+        for kernel in self.kernels:
+            lines += [f"  {line}" for line in kernel.text().splitlines()]
+        return "\n".join(lines) + "\n"
+
+
+def _table(name: str, rows: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
+    lines = [f"    {key}: {_list(digits)}" for key, digits in rows]
+    return [f"  {name}:", *lines] if lines else [f"  {name}: {{}}"]
+
+
+def _list(items: tuple[str, ...]) -> str:
+    return f"[{', '.join(items)}]"

@@ -98,6 +98,23 @@ def box(forms: tuple[Affine, ...], spans: Mapping[str, int]) -> tuple[tuple[int,
     return tuple(result)
 
 
+def order(forms: tuple[Affine, ...], inner: frozenset[str]) -> tuple[int, ...]:
+    """How a staged box lies in shared memory: tensor dimensions, slowest first.
+
+    The dimension that an inner register digit (`inner` names their loops) walks alone comes last,
+    so that a thread reads it in vectors.
+    """
+    count = len(forms)
+    for dim in reversed(range(count)):
+        others = [f for k, f in enumerate(forms) if k != dim]
+        if any(
+            forms[dim].coefficient(n) == 1 and not any(f.coefficient(n) for f in others)
+            for n in inner
+        ):
+            return (*(k for k in range(count) if k != dim), dim)
+    return tuple(range(count))
+
+
 def _source(statement: str) -> str:
     return statement.removesuffix("_init")
 

@@ -1,4 +1,4 @@
-"""The default plan of kernels over rows: how many threads share one, and in which direction."""
+"""The plan of kernels over rows: how many threads share one, and in which direction."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from math import prod
 
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
-from tcc.sched.layout import laid
+from tcc.sched.layout import capped, laid
 from tcc.sched.model import extent_of
 from tcc.sched.nest import KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, RowPlan
 from tcc.sched.reuse import chains
 from tcc.sched.rows import Pass, RowForm, row_form, statement_of
+from tcc.sched.wishes import Sharing, Wishes
 from tcc.target import Target
 
 WARP = 32
@@ -23,43 +24,76 @@ BLOCK = 128
 COLUMN_THREADS = 8
 
 
-def row_plan(kernel: KernelNest, program: tir.Program, target: Target) -> KernelPlan | None:
+def row_plan(
+    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes
+) -> KernelPlan | None:
     """The plan of a kernel over rows; None where one thread a point or a micro-tile is better.
 
     Threads share a row when neighbouring positions of a row are neighbours in memory, or when
-    there are too few rows to fill the GPU with one thread each.
+    there are too few rows to fill the GPU with one thread each; and where that is wished.
     """
+    if wished.sharing is Sharing.THREAD:
+        return None
     form = row_form(kernel, program)
-    if form is None or _has_reuse(kernel, program):
+    if form is None:
         return None
     length = prod(extent_of(d.extent) for d in form.loops)
     points = prod(extent_of(d.extent) for d in kernel.parallel)
-    if length < SHORTEST:
+    if wished.sharing is not None:
+        return _asked(kernel, form, target, wished)
+    if length < SHORTEST or _is_better_tiled(kernel, program, wished):
         return None
     if _runs_along(form, program) or not kernel.parallel:
-        return _along(kernel, form, length, points, target)
+        return _along(kernel, form, _thread_count(length, points, form, target), wished)
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
-    return _across(kernel)
+    return _across(kernel, wished)
 
 
-def _along(
-    kernel: KernelNest, form: RowForm, length: int, points: int, target: Target
-) -> KernelPlan:
-    """Neighbouring threads take neighbouring positions of a row."""
+def row_threads(wanted: int, target: Target) -> int:
+    """The threads that share a row where `wanted` are asked for: a power of two, to exchange."""
+    return 1 << min(wanted, target.max_threads_per_block).bit_length() - 1
+
+
+def vector_of(form: RowForm, wished: Wishes) -> int:
+    """Consecutive positions of a row that one thread takes at once."""
+    last = form.loops[-1].extent
+    widths = [w for w in (4, 2, 1) if w <= wished.widest]
+    return next(w for w in widths if w == 1 or (last.is_constant and last.value % w == 0))
+
+
+def keeps(form: RowForm, threads: int, wished: Wishes) -> bool:
+    """Whether a thread's part of the row is known and small enough for registers."""
+    if wished.private is False or not all(d.extent.is_constant for d in form.loops):
+        return False
+    length = prod(d.extent.value for d in form.loops)
+    return -(-length // threads) <= MOST_KEPT
+
+
+def _asked(kernel: KernelNest, form: RowForm, target: Target, wished: Wishes) -> KernelPlan:
     threads = WARP
-    wanted = PER_THREAD if points >= target.sms else 1
+    if wished.sharing is Sharing.BLOCK:
+        threads = row_threads((wished.threads or (2 * BLOCK,))[0], target)
+    return _along(kernel, form, max(2, threads), wished)
+
+
+def _thread_count(length: int, points: int, form: RowForm, target: Target) -> int:
+    threads = WARP
     last = form.loops[-1].extent
     vector = 4 if last.is_constant and last.value % 4 == 0 else 1
-    wanted = max(wanted, vector)
+    wanted = max(PER_THREAD if points >= target.sms else 1, vector)
     while threads < _most(points, target) and threads * wanted < length:
         threads *= 2
-    known = all(d.extent.is_constant for d in form.loops)
-    keep = known and -(-length // threads) <= MOST_KEPT
+    return threads
+
+
+def _along(kernel: KernelNest, form: RowForm, threads: int, wished: Wishes) -> KernelPlan:
+    """Neighbouring threads take neighbouring positions of a row."""
     rows = max(1, BLOCK // threads) if threads == WARP else 1
     dims = kernel.parallel
-    plans = tuple(_row_dim(laid(dims, d, 1, 1, 1), rows if d is dims[-1] else 1) for d in dims)
-    return KernelPlan(kernel.name, plans, row=RowPlan(threads, vector, 0, keep))
+    plans = [_row_dim(laid(dims, d, 1, 1, 1), rows if d is dims[-1] else 1) for d in dims]
+    row = RowPlan(threads, vector_of(form, wished), 0, keeps(form, threads, wished))
+    return KernelPlan(kernel.name, capped(plans, wished.blocks), row=row)
 
 
 def _row_dim(plan: DimPlan, rows: int) -> DimPlan:
@@ -68,16 +102,17 @@ def _row_dim(plan: DimPlan, rows: int) -> DimPlan:
     return DimPlan(plan.dim, rows, grid_axis=plan.grid_axis, thread_axis=1, threads=rows)
 
 
-def _across(kernel: KernelNest) -> KernelPlan:
+def _across(kernel: KernelNest, wished: Wishes) -> KernelPlan:
     """Neighbouring threads take neighbouring rows; a few share each row."""
     dims = kernel.parallel
-    plans = tuple(
+    plans = [
         DimPlan(d.name, WARP, grid_axis=0, thread_axis=0, threads=WARP)
         if d is dims[-1]
         else laid(dims, d, 1, 1, 1)
         for d in dims
-    )
-    return KernelPlan(kernel.name, plans, row=RowPlan(COLUMN_THREADS, 1, 1, keep=False))
+    ]
+    row = RowPlan(COLUMN_THREADS, 1, 1, keep=False)
+    return KernelPlan(kernel.name, capped(plans, wished.blocks), row=row)
 
 
 def _most(points: int, target: Target) -> int:
@@ -87,14 +122,13 @@ def _most(points: int, target: Target) -> int:
     return MOST_THREADS
 
 
-def _has_reuse(kernel: KernelNest, program: tir.Program) -> bool:
-    """Whether rows share an operand of a reduction, so that a micro-tile pays."""
+def _is_better_tiled(kernel: KernelNest, program: tir.Program, wished: Wishes) -> bool:
+    """Whether a micro-tile pays, or is asked for."""
+    operands = [o for c in chains(kernel, program) for o in c.operands]
+    if wished.registers or wished.threads or any(wished.shared_only(o.tensor) for o in operands):
+        return True
     moving = [d.name for d in kernel.parallel if extent_of(d.extent) > 1]
-    return any(
-        o.forms and not all(o.uses(d) for d in moving)
-        for c in chains(kernel, program)
-        for o in c.operands
-    )
+    return any(o.forms and not all(o.uses(d) for d in moving) for o in operands)
 
 
 def _runs_along(form: RowForm, program: tir.Program) -> bool:

@@ -1,0 +1,146 @@
+"""What a plan needs of a block and of a thread: threads, registers, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tcc.frontend import tir
+from tcc.scalar import ScalarType
+from tcc.sched.nest import KernelNest, instances
+from tcc.sched.plan import KernelPlan, Staging
+from tcc.sched.reuse import Chain, Operand, box, order
+from tcc.target import Target
+
+ACCESS_BYTES = 16
+"""The widest access; rows of shared arrays are padded by at most this."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one kernel asks for. `registers` counts what a thread keeps across its loops."""
+
+    block: tuple[int, int, int]
+    registers: int
+    shared_bytes: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return prod(self.block)
+
+
+def needs(
+    kernel: KernelNest,
+    found: tuple[Chain, ...],
+    program: tir.Program,
+    plan: KernelPlan,
+) -> Needs:
+    """The needs of a plan, `found` being the kernel's chains."""
+    staged = staged_bytes(found, program.tensors, plan)
+    return Needs(
+        plan.block,
+        _registers(kernel, found, program, plan),
+        sum(staged.values()) + _exchange_bytes(plan),
+    )
+
+
+def staged_bytes(
+    found: tuple[Chain, ...], tensors: Mapping[str, tir.Tensor], plan: KernelPlan
+) -> dict[str, int]:
+    """Bytes of shared memory for each staged tensor, all its boxes and pipeline stages."""
+    result: dict[str, int] = {}
+    for chain in found:
+        for operand in chain.operands:
+            if plan.stage(operand.tensor) is Staging.SHARED:
+                size = operand_bytes(operand, chain, tensors[operand.tensor].type, plan)
+                result[operand.tensor] = result.get(operand.tensor, 0) + size
+    return result
+
+
+def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: KernelPlan) -> int:
+    """Bytes of one operand's box in shared memory, its stages and padding included."""
+    tiles = {p.dim: p.tile for p in plan.loops}
+    spans = {d.dim: d.covered for d in plan.dims}
+    spans |= {d.name: tiles.get(d.name, 1) for d in chain.loops}
+    extents = [high - low + 1 for low, high in box(operand.forms, spans)]
+    lie = order(operand.forms, frozenset(d.dim for d in plan.dims if d.inner > 1))
+    rows = [extents[d] for d in lie]
+    unit = max(1, ACCESS_BYTES // type.bytes)
+    if rows:
+        padded = ceil(rows[-1] / unit) * unit
+        rows[-1] = padded + (unit if lie[-1] != len(extents) - 1 else 0)
+    stages = plan.pipeline if _moves(chain, tiles) else 1
+    return ceil(prod(rows) * type.bytes * stages / ACCESS_BYTES) * ACCESS_BYTES
+
+
+def _moves(chain: Chain, tiles: Mapping[str, int]) -> bool:
+    """Whether there is more than one k-tile."""
+    return any(
+        not d.extent.is_constant or d.extent.value > tiles.get(d.name, 1) for d in chain.loops
+    )
+
+
+def _registers(
+    kernel: KernelNest, found: tuple[Chain, ...], program: tir.Program, plan: KernelPlan
+) -> int:
+    """32-bit registers for results and fragments of all register points."""
+    digits = {d.dim: d.registers for d in plan.dims}
+    targets = {_target(i.statement, program) for i in instances(kernel.body)}
+    results = sum(_words(program.tensors[t].type.compute) for t in targets)
+    total = prod(digits.values()) * results
+    tiled = {p.dim for p in plan.loops}
+    fragments = 0
+    for chain in found:
+        if not any(d.name in tiled for d in chain.loops):
+            continue
+        here = 0
+        for operand in chain.operands:
+            if plan.stage(operand.tensor) is not Staging.GLOBAL:
+                words = _words(program.tensors[operand.tensor].type)
+                here += words * prod(n for d, n in digits.items() if operand.uses(d))
+        fragments = max(fragments, here)
+    return total + fragments
+
+
+def _target(statement: str, program: tir.Program) -> str:
+    name = statement.removesuffix("_init")
+    return next(s.target for s in program.statements if s.name == name)
+
+
+def _words(type: ScalarType) -> int:
+    return max(1, type.bytes // 4)
+
+
+def _exchange_bytes(plan: KernelPlan) -> int:
+    """Shared memory for the exchange of one reduction between the threads of rows."""
+    row = plan.row
+    if row is None:
+        return 0
+    rows = prod(plan.block) // row.threads
+    parts = row.threads if row.axis == 1 else row.threads // 32
+    return parts * rows * 8 if parts > 1 else 0
+
+
+def over_budget(wanted: Needs, target: Target, shared_limit: int) -> str | None:
+    """What is over the limits, with both numbers; None when everything fits."""
+    if wanted.threads > target.max_threads_per_block:
+        return (
+            f"a block has {wanted.threads} threads; `{target.name}` allows "
+            f"{target.max_threads_per_block}"
+        )
+    for axis, extent, most in zip("xyz", wanted.block, target.max_block, strict=True):
+        if extent > most:
+            return f"a block has {extent} threads along {axis}; `{target.name}` allows {most}"
+    if wanted.registers > target.max_registers_per_thread:
+        return (
+            f"a thread keeps about {wanted.registers} values in registers; `{target.name}` has "
+            f"{target.max_registers_per_thread}"
+        )
+    if wanted.shared_bytes > shared_limit:
+        return (
+            f"a block needs {wanted.shared_bytes} bytes of shared memory; "
+            f"{shared_limit} are allowed"
+        )
+    return None
