@@ -21,7 +21,7 @@ from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
 from tcc.sched.reuse import Chain, chains
 from tcc.sched.row_plan import row_plan
-from tcc.sched.wishes import Wishes
+from tcc.sched.wishes import Wishes, none
 from tcc.target import Target
 
 DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
@@ -67,9 +67,10 @@ def derive(
 
 
 def candidates(
-    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes
+    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes | None = None
 ) -> tuple[Candidate, ...]:
     """The structured set of plans of one kernel, each within the target's budget."""
+    wished = wished or none(target)
     found = chains(kernel, program)
     if not found or not kernel.parallel:
         return ()
