@@ -17,15 +17,17 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
+from tcc.artifact import Artifact
 from tcc.errors import RunError
-from tcc.frontend.tir import Role
-from tcc.run.arrays import Bound, bind, element_type, numpy_type
+from tcc.run.arrays import bind
 from tcc.run.cache import ObjectCache
 from tcc.run.device import Array
+from tcc.run.findings import FindingsError
 from tcc.run.host_build import build
-from tcc.run.host_job import Buffer, Job, Settings
-from tcc.run.host_report import BufferName, fault_message, launcher_message, overrun_message
+from tcc.run.host_call import Call
+from tcc.run.host_check import build_checked
+from tcc.run.host_checked import Checked, CheckedCall
+from tcc.run.host_job import Job, Settings
 from tcc.run.toolchain import Compiler, find_cxx
 
 GRACE_S = 5.0  # the program has its own timer; this is for one that cannot even handle a signal
@@ -44,6 +46,7 @@ class HostDevice:
 
     `blocks` has, by index of the launch, the linear indices of the only blocks to run; what the
     others would have written stays poison. `workers`: processes at most, all CPUs when not given.
+    `check`: use the checking build, and raise FindingsError for what it finds.
     """
 
     name = "host"
@@ -55,6 +58,7 @@ class HostDevice:
         timeout_s: float = 120.0,
         blocks: Mapping[int, Sequence[int]] | None = None,
         workers: int | None = None,
+        check: bool = False,
         compiler: Compiler | None = None,
         cache: ObjectCache | None = None,
     ) -> None:
@@ -64,6 +68,7 @@ class HostDevice:
             timeout_s=timeout_s,
             blocks=blocks or {},
         )
+        self._checks = check
         self._compiler = compiler
         self._cache = cache or ObjectCache()
 
@@ -71,45 +76,36 @@ class HostDevice:
         self, artifact: Artifact, arrays: Mapping[str, Any], sizes: Mapping[str, int]
     ) -> dict[str, Array]:
         """The outputs, in fresh arrays; see `tcc.run.device.Device.run`."""
-        interface = artifact.interface
-        bound = bind(interface, arrays, sizes)
+        if self._checks:
+            checked = self.check(artifact, arrays, sizes)
+            if checked.findings:
+                raise FindingsError(checked.findings, checked.more)
+            return checked.outputs
+        call = Call(artifact.interface, bind(artifact.interface, arrays, sizes))
         program = self.prepare(artifact)
-        slots = [a for a in interface.arguments if a.kind is not ArgumentKind.SIZE]
-        job = self._job(interface, slots, bound)
-        try:
+        with call.job(self._settings) as job:
             _execute(program, job, self._settings.timeout_s)
-            _check(job, interface, slots, bound, self._settings.timeout_s)
-            return {
-                a.name: job.contents(i, numpy_type(element_type(a)), bound.shapes[a.name])
-                for i, a in enumerate(slots)
-                if a.role in (Role.OUTPUT, Role.INOUT)
-            }
-        finally:
-            job.close()
+            call.check(job, self._settings.timeout_s)
+            return call.outputs(job)
+
+    def check(
+        self, artifact: Artifact, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Checked:
+        """Run the checking build; what it finds comes with the outputs instead of being raised."""
+        call = Call(artifact.interface, bind(artifact.interface, arrays, sizes))
+        program = build_checked(artifact, self._chosen_compiler(), self._cache)
+        checked = CheckedCall(call, program, artifact)
+        with call.job(self._settings, checked.checking, checked.granules) as job:
+            _execute(program.path, job, self._settings.timeout_s)
+            return checked.result(job, self._settings.timeout_s)
 
     def prepare(self, artifact: Artifact) -> Path:
         """Compile the artifact, or find it in the cache; the program's path."""
+        return build(artifact, self._chosen_compiler(), self._cache)
+
+    def _chosen_compiler(self) -> Compiler:
         self._compiler = self._compiler or find_cxx()
-        return build(artifact, self._compiler, self._cache)
-
-    def _job(self, interface: Interface, slots: Sequence[Argument], bound: Bound) -> Job:
-        buffers = [_buffer(a, bound) for a in slots]
-        kinds = [a.kind for a in slots]
-        workspace = ArgumentKind.WORKSPACE
-        values = [bound.sizes[a.name] for a in interface.arguments if a.kind is ArgumentKind.SIZE]
-        index = kinds.index(workspace) if workspace in kinds else -1
-        return Job(buffers, values, index, self._settings)
-
-
-def _buffer(argument: Argument, bound: Bound) -> Buffer:
-    if argument.kind is ArgumentKind.WORKSPACE:
-        return Buffer(bound.workspace_bytes, writable=True)
-    if argument.role is not Role.OUTPUT:
-        return Buffer(bound.arrays[argument.name], writable=argument.role is Role.INOUT)
-    elements = 1
-    for extent in bound.shapes[argument.name]:
-        elements *= extent
-    return Buffer(elements * element_type(argument).bytes, writable=True)
+        return self._compiler
 
 
 def _execute(program: Path, job: Job, timeout_s: float) -> None:
@@ -138,25 +134,3 @@ def _end_group(leader: int) -> None:
     """End a program that still runs, with its workers."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-
-
-def _check(
-    job: Job, interface: Interface, slots: Sequence[Argument], bound: Bound, timeout_s: float
-) -> None:
-    """RunError for a fault, an error that the launcher returned, a write next to a buffer."""
-    fault = job.fault
-    if fault is not None:
-        names = [_buffer_name(a, bound) for a in slots]
-        raise RunError(fault_message(fault, names, timeout_s))
-    if job.error:
-        raise RunError(launcher_message(interface.function, job.error))
-    for index, argument in enumerate(slots):
-        side = job.overrun(index)
-        if side is not None:
-            raise RunError(overrun_message(argument.name, side))
-
-
-def _buffer_name(argument: Argument, bound: Bound) -> BufferName:
-    if argument.kind is ArgumentKind.WORKSPACE:
-        return BufferName(argument.name, (bound.workspace_bytes,), 1)
-    return BufferName(argument.name, bound.shapes[argument.name], element_type(argument).bytes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,6 @@ FLAGS = (
     "-std=c++17",
     "-O2",
     "-pipe",
-    "-w",
     "-nostdinc++",
     "-ffp-contract=off",
     "-fno-exceptions",
@@ -35,12 +35,29 @@ FLAGS = (
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;\[\]]*?\b(\w+)\s*\[\s*\]\s*;")
 
 
-def build(artifact: Artifact, compiler: Compiler, cache: ObjectCache) -> Path:
+@dataclass(frozen=True)
+class Flavour:
+    """A kind of program: flags for the emitted text besides FLAGS, and for the runtime.
+
+    `finish` gets a fresh program and what the compiler said of it.
+    """
+
+    text_flags: tuple[str, ...] = ("-w",)
+    runtime_flags: tuple[str, ...] = ("-w",)
+    finish: Callable[[Path, str], None] | None = None
+
+
+FAST = Flavour()
+
+
+def build(
+    artifact: Artifact, compiler: Compiler, cache: ObjectCache, flavour: Flavour = FAST
+) -> Path:
     """The program that runs an artifact's launcher on a job; compiled when it is not cached.
 
     ToolchainError with the compiler's log when it rejects the text.
     """
-    runtime = _runtime(compiler, cache)
+    runtime = _runtime(compiler, cache, flavour)
     glue = glue_text(artifact.interface, artifact.cuda_source)
 
     def compile_program(target: Path) -> None:
@@ -48,10 +65,13 @@ def build(artifact: Artifact, compiler: Compiler, cache: ObjectCache) -> Path:
             folder = Path(name)
             (folder / "kernel.cu").write_text(artifact.cuda_source, encoding="utf-8")
             (folder / "glue.cpp").write_text(glue, encoding="utf-8")
-            inputs = ["-I.", f"-I{SHIM}", "glue.cpp", str(runtime), "-lm"]
-            compiler.run([*FLAGS, "-o", str(target), *inputs], folder)
+            inputs = ["-I.", f"-I{SHIM}", "-c", "-o", "glue.o", "glue.cpp"]
+            log = compiler.run([*FLAGS, *flavour.text_flags, *inputs], folder)
+            compiler.run([*FLAGS, "-o", str(target), "glue.o", str(runtime), "-lm"], folder)
+        if flavour.finish is not None:
+            flavour.finish(target, log)
 
-    key = key_of((*_key_parts(compiler), artifact.cuda_source, glue))
+    key = key_of((*_key_parts(compiler), *flavour.text_flags, artifact.cuda_source, glue))
     return cache.get(key, ".exe", compile_program)
 
 
@@ -91,14 +111,15 @@ def _value(argument: Argument, tensors: Sequence[Argument], sizes: Sequence[Argu
     return f"AnyPointer{{buffers[{tensors.index(argument)}]}}"
 
 
-def _runtime(compiler: Compiler, cache: ObjectCache) -> Path:
+def _runtime(compiler: Compiler, cache: ObjectCache, flavour: Flavour) -> Path:
     """The runtime's object file."""
+    flags = flavour.runtime_flags
 
     def compile_runtime(target: Path) -> None:
         source = str(SHIM / "runtime.cpp")
-        compiler.run([*FLAGS, "-c", "-o", str(target), source], target.parent)
+        compiler.run([*FLAGS, *flags, "-c", "-o", str(target), source], target.parent)
 
-    return cache.get(key_of((*_key_parts(compiler), "runtime")), ".o", compile_runtime)
+    return cache.get(key_of((*_key_parts(compiler), *flags, "runtime")), ".o", compile_runtime)
 
 
 def _key_parts(compiler: Compiler) -> tuple[str, ...]:

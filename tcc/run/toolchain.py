@@ -30,8 +30,8 @@ class Compiler:
     command: tuple[str, ...]
     identity: str
 
-    def run(self, arguments: list[str], directory: Path) -> None:
-        """Call it in a directory; ToolchainError with its log when it fails."""
+    def run(self, arguments: list[str], directory: Path) -> str:
+        """Call it in a directory; what it says. ToolchainError with its log when it fails."""
         done = subprocess.run(
             [*self.command, *arguments],
             cwd=directory,
@@ -47,6 +47,7 @@ class Compiler:
                 f"{done.stderr or done.stdout}"
                 "  = help: this is a fault of tcc or of the compiler; try another compiler\n"
             )
+        return done.stderr
 
 
 def find_cxx() -> Compiler:

@@ -2,6 +2,7 @@
 //
 //   job        the memory that parent and child share: buffers, settings, the fault record
 //   faults     what ends a run: signals, and misuse that the scheduler sees
+//   check      what the checking build adds, TCC_CHECK; see runtime_check.h
 //   fiber      stacks and the switch between them
 //   scheduler  the threads of a block: barriers, warp operations
 //   async      asynchronous copies to shared memory
@@ -22,6 +23,14 @@
 #include "runtime_faults.h"
 
 #include "runtime_fiber.h"
+
+#include "runtime_bits.h"
+
+#ifdef TCC_CHECK
+#include "runtime_check.h"
+#else
+#include "runtime_unchecked.h"
+#endif
 
 #include "runtime_scheduler.h"
 

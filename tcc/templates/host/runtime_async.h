@@ -7,6 +7,7 @@ struct AsyncCopy {
   char* to;
   const char* from;
   unsigned bytes, zeros, batch;
+  int line;
 };
 // A full queue does its copies at once, which the programming model allows at any time.
 constexpr unsigned kMaxCopies = 256;
@@ -20,6 +21,7 @@ void copy_now(const AsyncCopy& copy) {
   const unsigned bytes = copy.bytes - copy.zeros;
   __builtin_memcpy(copy.to, copy.from, bytes);
   __builtin_memset(copy.to + bytes, 0, copy.zeros);
+  check_copy_lands(copy.to, copy.bytes, copy.line);
 }
 
 // Copies of the block before that nobody waited for do not happen in this one.
@@ -33,10 +35,11 @@ void drop_copies() {
 
 extern "C" {
 
-void tcc_async_copy(void* to, const void* from, unsigned bytes, unsigned zeros) {
+void tcc_async_copy(void* to, const void* from, unsigned bytes, unsigned zeros, int line) {
   AsyncQueue& queue = async_queues[tcc_self.linear];
   const AsyncCopy copy{static_cast<char*>(to), static_cast<const char*>(from), bytes, zeros,
-                       queue.batch};
+                       queue.batch, line};
+  check_copy_begins(copy.to, copy.from, bytes, zeros, line);
   async_used = true;
   if (queue.count == kMaxCopies) return copy_now(copy);
   queue.copies[queue.count++] = copy;

@@ -41,7 +41,14 @@ struct Fault {
 struct Buffer {
   uint64_t file_offset, page_bytes;  // its pages in the file
   uint64_t lead, bytes;              // bytes of the pages before the data, bytes of the data
-  uint64_t writable;
+  uint32_t writable;
+  uint32_t granule_shift;            // for the checker: its smallest element has 1 << this bytes,
+  uint32_t initialised, is_output;   // it has values before the run; all of it is to be written
+};
+
+struct SharedArray {
+  uint64_t offset, bytes;  // within the thread-local block of the program
+  char kernel[kNameBytes];
 };
 
 struct Sample {
@@ -54,8 +61,11 @@ struct Job {
   uint32_t reverse, launches;
   int32_t error, workspace;  // result of the launcher; index of the workspace buffer, -1: none
   uint64_t timeout_ms, next_block;
+  uint32_t arrays, shared_shift;         // shared arrays; log2 bytes of their smallest element
+  uint32_t findings, finding_capacity;   // of the checker; more findings than fit are only counted
   Fault fault;
-  uint64_t buffer_offset, size_offset, sample_offset;  // of the tables, from the start of the head
+  // Of the tables, from the start of the head.
+  uint64_t buffer_offset, size_offset, sample_offset, array_offset, finding_offset;
 };
 
 Job* job;

@@ -38,6 +38,7 @@ cudaError_t remember(cudaError_t error) {
 }
 
 int find_shared(dl_phdr_info* info, size_t, void*) {
+  check_image(info->dlpi_addr);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_TLS || !info->dlpi_tls_data) continue;
     shared_begin = static_cast<char*>(info->dlpi_tls_data);
@@ -45,6 +46,7 @@ int find_shared(dl_phdr_info* info, size_t, void*) {
   }
   dynamic_begin = reinterpret_cast<char*>(tcc_dynamic_shared);
   dynamic_end = dynamic_begin + sizeof tcc_dynamic_shared;
+  check_find_shared(shared_begin, shared_end);
   return 1;  // the program itself comes first; the libraries' blocks are theirs
 }
 
@@ -83,6 +85,7 @@ void run_block(uint64_t linear, size_t shared_bytes) {
                    unsigned(linear / gridDim.x / gridDim.y)};
   poison_shared(shared_bytes);
   drop_copies();
+  check_block_begins();
   in_kernel = true;
   run_threads();
   in_kernel = false;
@@ -105,7 +108,9 @@ bool run_blocks(const Blocks& blocks, uint64_t until_ns) {
 [[noreturn]] void run_worker(const Blocks& blocks) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   start_timer();
+  check_worker_begins();
   run_blocks(blocks, 0);
+  check_worker_ends();
   _exit(0);
 }
 
@@ -120,12 +125,14 @@ void await_a_worker() {
 void run_in_processes(const Blocks& blocks) {
   uint32_t workers = 0;
   for (uint32_t i = 1; i < job->workers; ++i) {
+    if (!check_before_fork()) break;
     const pid_t child = fork();
     if (child == 0) run_worker(blocks);
     if (child > 0) ++workers;
   }
   run_blocks(blocks, 0);
   for (; workers; --workers) await_a_worker();
+  check_merge_workers();
 }
 
 bool valid_shape(dim3 grid, dim3 block) {
@@ -156,8 +163,10 @@ cudaError_t tcc_launch(const char* kernel, const void* function, void (*call)(vo
   scheduler.context = context;
   prepare_threads(block);
   job->next_block = 0;
+  check_launch_begins(uint64_t(dynamic_begin - shared_begin), shared_bytes);
   const uint64_t alone_until = job->workers > 1 ? now_ns() + kAloneNs : 0;
   if (run_blocks(blocks, alone_until)) run_in_processes(blocks);
+  check_launch_ends(!blocks.chosen);
   return cudaSuccess;
 }
 

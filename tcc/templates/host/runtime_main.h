@@ -16,12 +16,19 @@ char* map_shared(int file, uint64_t offset, uint64_t bytes, int protection, char
   return static_cast<char*>(memory);
 }
 
-// Maps one buffer between two inaccessible gaps; its data ends at the second one, up to 15 bytes.
-char* map_buffer(int file, const Buffer& buffer) {
-  void* range = mmap(nullptr, buffer.page_bytes + 2 * kGap, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) fail(kSetup);
-  char* pages = static_cast<char*>(range) + kGap;
+// Every buffer has a slot of one size, so that an address tells its buffer; the data is kGap bytes
+// into it and ends at an inaccessible page, up to 15 bytes.
+uint32_t slot_shift_of(const Buffer* buffers) {
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < job->buffers; ++i)
+    if (buffers[i].page_bytes > largest) largest = buffers[i].page_bytes;
+  uint32_t shift = 0;
+  while (uint64_t(1) << shift < largest + 2 * kGap) ++shift;
+  return shift;
+}
+
+char* map_buffer(int file, const Buffer& buffer, char* slot) {
+  char* pages = slot + kGap;
   const int protection = buffer.writable ? PROT_READ | PROT_WRITE : PROT_READ;
   if (buffer.page_bytes) map_shared(file, buffer.file_offset, buffer.page_bytes, protection, pages);
   return pages + buffer.lead;
@@ -30,9 +37,16 @@ char* map_buffer(int file, const Buffer& buffer) {
 void map_buffers(int file) {
   const Buffer* buffers = table<Buffer>(job->buffer_offset);
   char** data = static_cast<char**>(calloc(job->buffers + 1, sizeof(char*)));
-  if (!data) fail(kSetup);
+  const uint32_t shift = slot_shift_of(buffers);
+  const uint64_t bytes = uint64_t(job->buffers) << shift;
+  void* range = mmap(nullptr, bytes + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1, 0);
+  if (!data || range == MAP_FAILED) fail(kSetup);
   buffer_data = data;
-  for (uint32_t i = 0; i < job->buffers; ++i) data[i] = map_buffer(file, buffers[i]);
+  for (uint32_t i = 0; i < job->buffers; ++i)
+    data[i] = map_buffer(file, buffers[i], static_cast<char*>(range) + (uint64_t(i) << shift));
+  check_slots(static_cast<char*>(range), bytes, shift);
+  check_setup(buffers);
 }
 
 void check_workspace(const int* sizes) {
@@ -66,5 +80,6 @@ int main(int count, char** arguments) {
   const int* sizes = table<int>(job->size_offset);
   check_workspace(sizes);
   job->error = tcc_call_launcher(reinterpret_cast<void* const*>(buffer_data), sizes);
+  if (job->error == cudaSuccess) check_outputs(table<Buffer>(job->buffer_offset));
   return 0;
 }

@@ -42,12 +42,6 @@ struct Scheduler {
   void* context;
 } scheduler;
 
-inline int lowest(uint32_t bits) { return __builtin_ctz(bits); }
-inline int highest(uint32_t bits) { return 31 - __builtin_clz(bits); }
-inline uint32_t bit(int i) { return 1u << (i & 31); }
-inline uint32_t bits_above(int i) { return ~((bit(i) << 1) - 1); }  // of bit 31: none
-inline uint32_t bits_below(int i) { return bit(i) - 1; }
-
 // The next ready thread in another warp, or at this one's other end; -1: none.
 int next_around(int warp) {
   const Scheduler& s = scheduler;
@@ -138,6 +132,7 @@ __attribute__((noinline)) void release_barrier() {
   Scheduler& s = scheduler;
   s.missing = s.living;
   s.barrier_line = kNoLine;
+  check_barrier();
   for (int w = 0; w < s.warp_count; ++w) make_ready(w, s.alive[w]);
 }
 
@@ -165,9 +160,11 @@ void complete(int warp, uint32_t lanes) {
     const int lane = lowest(l), source = waits[lane].source & 31;
     if (waits[lane].operation == kVote) values[lane] = votes;
     // A lane that does not take part gives an undefined value: poison.
-    if (waits[lane].operation == kExchange)
-      values[lane] = lanes & bit(source) ? given[source] : ~uint64_t(0);
+    if (waits[lane].operation != kExchange) continue;
+    if (!(lanes & bit(source))) check_inactive_lane(warp * 32 + lane, waits[lane].line);
+    values[lane] = lanes & bit(source) ? given[source] : ~uint64_t(0);
   }
+  if (waits[lowest(lanes)].operation == kSync) check_warp_synced(warp, lanes);
   s.waiting[warp] &= ~lanes;
   make_ready(warp, lanes);
 }

@@ -93,10 +93,8 @@ static inline unsigned __float_as_uint(float v) { return tcc_bits<unsigned>(v); 
 static inline double __longlong_as_double(long long v) { return tcc_bits<double>(v); }
 static inline long long __double_as_longlong(double v) { return tcc_bits<long long>(v); }
 
-template <class T>
-static inline T __ldg(const T* address) {
-  return *address;
-}
+// A macro, so that reports name the line that reads.
+#define __ldg(...) (*(__VA_ARGS__))
 
 // A value narrowed so that a second rounding to fewer bits is the single rounding of the original:
 // toward zero, with the last bit set where something was cut off.
