@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tcc.api import request_of
+from tcc.cli import main
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import CompileError, ToolchainError
 from tcc.inputs import options_of_data
@@ -295,3 +296,17 @@ def test_on_a_gpu() -> None:
         pytest.skip(str(problem))
     assert outcome.ok, outcome.text()
     assert len(outcome.trials) == 3
+
+
+def test_the_command(tmp_path, capfd, breaks) -> None:
+    (tmp_path / "f.tc").write_text(SUM)
+    command = ["verify", str(tmp_path / "f.tc"), "--size", "N=70"]
+    assert main(command) == 0
+    out, err = capfd.readouterr()
+    assert (out.splitlines()[0], err) == ("verify total on host, seed 0", "")
+    assert main([*command, "--json", "--seed", "7"]) == 0
+    assert json.loads(capfd.readouterr().out)["seed"] == 7
+    breaks(r"(S\[0\]) = ", r"\1 = 1.0f + ")
+    assert main(command) == 3
+    assert "`S` is " in capfd.readouterr().out
+    assert main([*command[:2], "--size", "Q=1"]) == 1
