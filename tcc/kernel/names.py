@@ -16,7 +16,7 @@ typedef typeid typename union unsigned using virtual void volatile wchar_t while
 """
 DECLARED = """
 NULL INFINITY NAN EOF errno assert stdin stdout stderr linux unix signgam min max main std
-threadIdx blockIdx blockDim gridDim warpSize stream workspace cudaError_t cudaStream_t dim3 size_t
+threadIdx blockIdx blockDim gridDim warpSize stream workspace arguments status cudaError_t cudaStream_t dim3 size_t
 char1 char2 char3 char4 uchar1 uchar2 uchar3 uchar4 short1 short2 short3 short4 ushort1 ushort2
 ushort3 ushort4 int1 int2 int3 int4 uint1 uint2 uint3 uint4 long1 long2 long3 long4 float1 float2
 float3 float4 double1 double2 double3 double4 half half2 abs labs llabs div ldiv lldiv atexit exit

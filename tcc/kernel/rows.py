@@ -374,7 +374,7 @@ class _Rows:
         return tuple(known) if len(known) == len(forms) else None
 
     def _at(self, form: Affine) -> Affine:
-        return self._state.points.at(form.substitute(self._values))
+        return self._state.points.at(form, self._values)
 
     def _evaluate(self, instance: Instance) -> ir.Expression:
         lowered = self._state.context.statements[instance.statement]
