@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from tcc.affine import Affine, const, var
@@ -40,9 +40,12 @@ class Points:
             self.count *= digit.register_extent
             self._scopes += [Scope(n, const(0), const(e)) for n, e in digit.registers]
 
-    def at(self, form: Affine) -> Affine:
-        """A form over the nest's variables, here."""
-        return self.context.size(form.substitute(self._values))
+    def at(self, form: Affine, inner: Mapping[str, Affine] | None = None) -> Affine:
+        """A form over the nest's variables, here; `inner` gives loops that are not entered.
+
+        All variables are replaced at once: a kernel variable may be called like a nest variable.
+        """
+        return self.context.size(form.substitute({**self._values, **(inner or {})}))
 
     def iterators(self, instance: Instance, wanted: Iterable[str]) -> dict[str, Affine]:
         """The values of some iterators of an instance, here."""

@@ -81,7 +81,7 @@ class Steps:
     def at(self, form: Affine, number: Numbers) -> Affine:
         """A form over the nest's dimensions at the current point."""
         values = {s.dim.name: self.value(s, number) for s in self.all}
-        return self._state.points.at(form.substitute(values))
+        return self._state.points.at(form, values)
 
     def origin(self, form: Affine, number: Numbers) -> Affine:
         """A form at the first point of the block's tile and of a k-tile."""
