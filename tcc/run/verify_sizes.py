@@ -16,6 +16,8 @@ MOST_POINTS = 1 << 21
 """Statement instances of one run at awkward sizes."""
 UNTILED = 3
 """The tile that stands for the sizes which the plan does not cut."""
+VECTOR = 4
+"""Elements in 16 bytes of float32: beyond a tile by so many, vectors still fit, tiles don't."""
 _LARGEST = 1 << 20
 
 
@@ -52,9 +54,9 @@ def awkward_sizes(
 ) -> tuple[dict[str, int], ...]:
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
-    First all extents at 1, t - 1, t, t + 1, 2 t + 1 and a prime, for the tile t of each; then
-    mixtures of these. What is too much work is shrunk, least tiled sizes first. Sizes grow until
-    the `conditions` hold, where that is possible for one size alone.
+    First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime and t, for the tile t of each;
+    then mixtures of these. What is too much work is shrunk, least tiled sizes first. Sizes move
+    until the `conditions` hold, where that is possible for one size alone.
     """
     forms = tuple(c.expression for c in conditions)
     space = _Space(program, forms, _steered(program, plan, fixed), fixed)
@@ -159,16 +161,17 @@ def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, 
 def _targets(steered: tuple[_Steered, ...], seed: int) -> Iterator[list[int]]:
     """Extents to aim at: the same kind for all sizes, then mixtures."""
     kinds = [_candidates(s.tile) for s in steered]
-    order = (0, 3, 1, 4, 5, 2)  # 1, then t + 1: where guards matter most
-    for kind in order:
-        yield [k[kind] for k in kinds]
+    for of_one_kind in zip(*kinds, strict=True):
+        yield list(of_one_kind)
     chance = random.Random(seed)
     for _ in range(8 * len(steered) + 32):
         yield [chance.choice(k) for k in kinds]
 
 
 def _candidates(tile: int) -> tuple[int, ...]:
-    return (1, max(1, tile - 1), tile, tile + 1, 2 * tile + 1, _next_prime(tile + 1))
+    """Extents around a tile, those first at which guards matter most."""
+    ragged = (tile + 1, tile + VECTOR, max(1, tile - 1), 2 * tile + 1, _next_prime(tile + 1))
+    return (1, *ragged, tile)
 
 
 def _next_prime(above: int) -> int:
