@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from tcc.affine import Affine, const, minimum, var
 from tcc.frontend import tir
 from tcc.kernel import ir
-from tcc.kernel.fragment import Fragment, load_fragment, over_registers
+from tcc.kernel.fragment import Fragment, load_directly, load_fragment, over_registers
 from tcc.kernel.prove import Scope
 from tcc.kernel.staged import shared_tile
 from tcc.kernel.state import State
@@ -28,7 +28,7 @@ DOUBLE = 2
 def contract(state: State, chain: Chain) -> list[ir.Statement]:
     """The statements of one chain.
 
-    Requires: every target of the chain is in registers; parallel digits fill their tiles.
+    Requires: every target of the chain is in registers.
     Establishes: between the last read and the next write of a shared buffer there is one barrier,
     and no barrier stands under a condition that depends on the thread.
     """
@@ -47,7 +47,8 @@ class _Contraction:
         block = state.plan.block
         threads = block[0] * block[1] * block[2]
         self._copies = [
-            TileCopy(state, merged(t), self._thread(), threads) for t in self._tiles.values()
+            TileCopy(state, merged(t), state.thread_number(range(len(AXES))), threads)
+            for t in self._tiles.values()
         ]
 
     # -- the loops -------------------------------------------------------------------------
@@ -66,6 +67,9 @@ class _Contraction:
 
     def _single_buffered(self) -> list[ir.Statement]:
         def body(numbers: Numbers) -> list[ir.Statement]:
+            if self._state.plan.rolled_copies:
+                copies = [s for c in self._copies for s in c.copy(numbers)]
+                return [ir.Barrier(), *copies, ir.Barrier(), *self._points(numbers, const(0))]
             return [
                 *self._load(numbers),
                 ir.Barrier(),
@@ -144,6 +148,8 @@ class _Contraction:
             body: list[ir.Statement] = []
             fragments: dict[Operand, Fragment] = {}
             for operand in self._chain.operands:
+                if state.plan.stage(operand.tensor) is Staging.GLOBAL:
+                    continue
                 fragments[operand], load = load_fragment(
                     state, steps, operand, self._tiles.get(operand), number, stage
                 )
@@ -153,7 +159,7 @@ class _Contraction:
             guards = [] if self._vanishes() else state.points.unproved(steps.past_end(number))
             body = [ir.If(tuple(guards), tuple(body))] if guards else body
         for step in reversed(steps.all):
-            body = [ir.For(step.point, const(0), const(step.tile), 1, True, tuple(body))]
+            body = [ir.For(step.point, const(0), const(step.tile), 1, step.unroll, tuple(body))]
         return body
 
     def _update(
@@ -162,10 +168,13 @@ class _Contraction:
         state = self._state
         statement = state.context.statements[update.statement].statement
         by_read = {read: f for o, f in fragments.items() for read in o.reads}
+        direct = {read: o for o in self._chain.operands for read in o.reads}
         point = {i: self._steps.at(a, number) for i, a in update.iterators.items()}
 
         def read(node: tir.Read, _index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
-            fragment = by_read[node]
+            fragment = by_read.get(node)
+            if fragment is None:
+                return load_directly(state, self._steps, direct[node], number)
             return ir.Load(fragment.register, fragment.index)
 
         register, index = state.registers[statement.target], state.points.register_index
@@ -188,17 +197,6 @@ class _Contraction:
             for o in self._chain.operands
             for name in ragged
         )
-
-    def _thread(self) -> Affine:
-        """Linear thread number inside the block."""
-        total, below = const(0), 1
-        for axis, extent in enumerate(self._state.plan.block):
-            source = f"threadIdx.{AXES[axis]}"
-            alias = next((n for n, s in self._state.frame.aliases if s == source), None)
-            if alias is not None:
-                total = total + var(alias) * below
-            below *= extent
-        return total
 
 
 def _is_product(value: tir.Expression) -> bool:

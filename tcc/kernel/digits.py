@@ -73,12 +73,16 @@ class Digits:
 
 @dataclass(frozen=True)
 class Frame:
-    """The digits of a kernel with what surrounds the body: aliases, launch, tile loops."""
+    """The digits of a kernel with what surrounds the body: aliases, launch, tile loops.
+
+    `looped`: a block may run the body more than once.
+    """
 
     digits: tuple[Digits, ...]
     aliases: tuple[tuple[str, str], ...]
     scopes: tuple[Scope, ...]
     grid: tuple[Affine, Affine, Affine]
+    looped: bool
     wrap: Callable[[tuple[ir.Statement, ...]], tuple[ir.Statement, ...]]
 
 
@@ -105,7 +109,14 @@ def frame(dims: tuple[Dim, ...], plan: KernelPlan, names: Names) -> Frame:
         )
         for dim, dim_plan in plans
     )
-    return Frame(digits, tuple(builder.aliases), tuple(builder.scopes), builder.grid, builder.wrap)
+    return Frame(
+        digits,
+        tuple(builder.aliases),
+        tuple(builder.scopes),
+        builder.grid,
+        builder.looped,
+        builder.wrap,
+    )
 
 
 class _Builder:
@@ -116,6 +127,11 @@ class _Builder:
         self._loops: list[tuple[str, Affine, Affine, int]] = []
         self._lets: list[ir.Let] = []
         self._grid = [const(1), const(1), const(1)]
+
+    @property
+    def looped(self) -> bool:
+        """Whether there are loops over tiles."""
+        return bool(self._loops)
 
     @property
     def grid(self) -> tuple[Affine, Affine, Affine]:

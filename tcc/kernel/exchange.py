@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.kernel.state import State
@@ -12,20 +14,46 @@ from tcc.sched.plan import RowPlan
 WARP = 32
 
 
+@dataclass(frozen=True)
+class Group:
+    """The threads that share a row: `along` is a thread's number in its row, `across` the row's
+    number in the block, of `rows`.
+    """
+
+    along: str
+    across: Affine
+    rows: int
+
+    @property
+    def row(self) -> tuple[Affine, ...]:
+        """The subscript of the row in an array with something for each."""
+        return (self.across,) if self.rows > 1 else ()
+
+    @property
+    def shape(self) -> tuple[Affine, ...]:
+        """The extent for that subscript."""
+        return (const(self.rows),) if self.rows > 1 else ()
+
+
+def needs_barrier(plan: RowPlan) -> bool:
+    """Whether an exchange goes through shared memory."""
+    return plan.axis == 1 or plan.threads > WARP
+
+
 def exchange(
-    state: State, operator: str, register: ir.Buffer, plan: RowPlan, along: str, across: str | None
+    state: State, operator: str, register: ir.Buffer, plan: RowPlan, group: Group
 ) -> list[ir.Statement]:
     """Combine a register of every thread of a row; all of them get the total.
 
-    `along` is the thread number in the row, `across` the row's number in the block (None: one
-    row). Requires: all threads of the block arrive; shared arrays are not reused between barriers.
+    Requires: all threads of a warp arrive, and all of the block where there is a barrier; shared
+    arrays are not reused between barriers.
     """
     if plan.axis == 1:
-        return _through_shared(state, operator, register, plan.threads, along, across)
+        return _through_shared(state, operator, register, plan.threads, group)
     statements = _shuffles(operator, register, min(plan.threads, WARP))
     if plan.threads <= WARP:
         return statements
-    return statements + _between_warps(state, operator, register, plan.threads, along)
+    return statements + _between_warps(state, operator, register, plan.threads, group)
 
 
 def _shuffles(operator: str, register: ir.Buffer, width: int) -> list[ir.Statement]:
@@ -40,25 +68,25 @@ def _shuffles(operator: str, register: ir.Buffer, width: int) -> list[ir.Stateme
 
 
 def _between_warps(
-    state: State, operator: str, register: ir.Buffer, threads: int, along: str
+    state: State, operator: str, register: ir.Buffer, threads: int, group: Group
 ) -> list[ir.Statement]:
     """One value a warp through shared memory; every thread combines all of them."""
-    warps = threads // WARP
+    warps, along = threads // WARP, group.along
     shared = ir.Buffer(
         state.names.fresh(f"warps_{register.name.removeprefix('private_')}"),
         ir.Space.SHARED,
         register.type,
-        (const(warps),),
+        (const(warps), *group.shape),
     )
     warp = var(along) // WARP
     lane = ir.Int(var(along) % WARP)
     first = ir.Binary("==", lane, ir.Const(0, ScalarType.INT32), ScalarType.BOOL)
-    publish = ir.If((first,), (ir.Store(shared, (warp,), ir.Load(register, ())),))
+    publish = ir.If((first,), (ir.Store(shared, (warp, *group.row), ir.Load(register, ())),))
     return [
         ir.Declare(shared),
         publish,
         ir.Barrier(),
-        *_fold(state, operator, register, shared, warps, ()),
+        *_fold(state, operator, register, shared, warps, group.row),
     ]
 
 
@@ -67,24 +95,21 @@ def _through_shared(
     operator: str,
     register: ir.Buffer,
     threads: int,
-    along: str,
-    across: str | None,
+    group: Group,
 ) -> list[ir.Statement]:
     """One value a thread through shared memory, a column for each row of the block."""
-    columns = state.plan.block[0]
     shared = ir.Buffer(
         state.names.fresh(f"parts_{register.name.removeprefix('private_')}"),
         ir.Space.SHARED,
         register.type,
-        (const(threads), const(columns)),
+        (const(threads), *group.shape),
     )
-    column = const(0) if across is None else var(across)
-    store = ir.Store(shared, (var(along), column), ir.Load(register, ()))
+    store = ir.Store(shared, (var(group.along), *group.row), ir.Load(register, ()))
     return [
         ir.Declare(shared),
         store,
         ir.Barrier(),
-        *_fold(state, operator, register, shared, threads, (column,)),
+        *_fold(state, operator, register, shared, threads, group.row),
     ]
 
 

@@ -9,7 +9,7 @@ from tcc.affine import Affine, const, var
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.kernel import ir
-from tcc.kernel.exchange import exchange
+from tcc.kernel.exchange import WARP, Group, exchange, needs_barrier
 from tcc.kernel.lazy import unconditional_reads
 from tcc.kernel.row_points import Positions, positions
 from tcc.kernel.state import State
@@ -25,10 +25,14 @@ Forms = tuple[Affine, ...]
 
 @dataclass(frozen=True)
 class _Kept:
-    """Values of one thread along its row, in registers: an input's, or a written tensor's."""
+    """Values of one thread along its row, in registers: an input's, or a written tensor's.
+
+    `whole`: of the whole row; else of one vector, gone after the pass.
+    """
 
     buffer: ir.Buffer
     index: tuple[Affine, ...]
+    whole: bool
 
 
 def rows_body(state: State, form: RowForm, plan: RowPlan) -> list[ir.Statement]:
@@ -47,7 +51,10 @@ class _Rows:
         self._form = form
         self._plan = plan
         self._along = state.thread_alias(plan.axis, plan.threads)
-        self._across = state.alias_of(1 - plan.axis)
+        self._group = Group(self._along, *state.rows_of_block(plan))
+        # Guards of whole rows: around everything where they are the same for all who exchange.
+        together = self._group.rows == 1 or plan.threads == WARP
+        self._around = plan.axis == 0 and together
         self._walk: Positions = positions(state, form.loops, plan, self._along)
         self._values: dict[str, Affine] = {}
         self._kept: dict[tuple[str, Forms], _Kept] = {}
@@ -65,9 +72,9 @@ class _Rows:
         wanted = [i for i, a in instance.iterators.items() if self._is_of_row(a)]
         self._guards = [*state.points.tile_guards(), *state.points.guards(instance, wanted)]
         make = self._inside_row
-        if self._plan.axis == 0:
-            return [*lets, *state.points.inside(self._guards, make)]
-        return [*lets, *make()]
+        body = [*lets, *(state.points.inside(self._guards, make) if self._around else make())]
+        again = state.frame.looped and needs_barrier(self._plan)
+        return [*body, ir.Barrier()] if again else body
 
     def _inside_row(self) -> list[ir.Statement]:
         state = self._state
@@ -100,7 +107,7 @@ class _Rows:
 
     def _pending(self) -> list[Affine]:
         """The row's guards, where the whole body is not inside them."""
-        return [] if self._plan.axis == 0 else self._guards
+        return [] if self._around else self._guards
 
     def _guarded(self, body: list[ir.Statement]) -> list[ir.Statement]:
         pending = self._pending()
@@ -138,6 +145,7 @@ class _Rows:
     def _pass(self, node: Pass) -> list[ir.Statement]:
         state, walk = self._state, self._walk
         self._values = dict(walk.values)
+        self._kept = {key: kept for key, kept in self._kept.items() if kept.whole}
         before: list[ir.Statement] = []
         after: list[ir.Statement] = []
         partial: dict[str, ir.Buffer] = {}
@@ -172,7 +180,7 @@ class _Rows:
         own = state.registers[statement.target]
         total = combine(statement.operator, ir.Load(own, ()), ir.Load(register, ()))
         return [
-            *exchange(state, statement.operator, register, self._plan, self._along, self._across),
+            *exchange(state, statement.operator, register, self._plan, self._group),
             ir.Store(own, (), total),
         ]
 
@@ -326,7 +334,8 @@ class _Rows:
         """A register array for the thread's part of a row, or for one vector of it."""
         walk, vector = self._walk, self._plan.vector
         name = self._state.names.fresh(f"row_{tensor.name}")
-        if whole and self._plan.keep:
+        whole = whole and self._plan.keep
+        if whole:
             shape = (const(walk.trips.value * vector),)
             index = (var(walk.outer) * vector + var(walk.lane),)
         else:
@@ -334,7 +343,7 @@ class _Rows:
             index = (var(walk.lane),)
         buffer = ir.Buffer(name, ir.Space.PRIVATE, tensor.type, shape)
         declared.append(ir.Declare(buffer))
-        return _Kept(buffer, index)
+        return _Kept(buffer, index, whole)
 
     def _width(self, buffer: ir.Buffer, index: Forms) -> int:
         """Elements of one access along the lanes: all of the vector, or one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 
-from tcc.affine import Affine, const
+from tcc.affine import Affine, const, var
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.context import Context
@@ -13,8 +14,10 @@ from tcc.kernel.digits import frame
 from tcc.kernel.points import Points
 from tcc.kernel.promote import promotions
 from tcc.kernel.prove import Scope
+from tcc.kernel.vector import widths
+from tcc.scalar import ScalarType
 from tcc.sched.nest import Instance, KernelNest, instances
-from tcc.sched.plan import AXES, KernelPlan
+from tcc.sched.plan import AXES, KernelPlan, RowPlan
 
 
 class State:
@@ -59,11 +62,17 @@ class State:
         shape = () if scalar else self.points.register_shape
         return ir.Buffer(name, ir.Space.PRIVATE, type, shape)
 
+    def widths(self, type: ScalarType) -> tuple[int, ...]:
+        """The vector widths of an element type that the plan allows, widest first."""
+        return tuple(w for w in widths(type) if w <= (self.plan.vector or w))
+
     def buffer(self, tensor: str) -> ir.Buffer:
         """The global buffer of a tensor."""
         if tensor not in self._touched:
             readonly = tensor not in self._written
-            self._touched[tensor] = self.context.buffer(tensor, readonly=readonly)
+            buffer = self.context.buffer(tensor, readonly=readonly)
+            cached = self.plan.readonly_cache and readonly and self._is_input(tensor)
+            self._touched[tensor] = replace(buffer, cached=cached)
         return self._touched[tensor]
 
     def stored(self, tensor: tir.Tensor, logical: tuple[Affine, ...]) -> tuple[Affine, ...]:
@@ -89,10 +98,24 @@ class State:
         self.points.always(Scope(name, const(0), const(extent)))
         return name
 
-    def alias_of(self, axis: int) -> str | None:
-        """The name that the parallel dimensions gave to a thread number."""
-        source = f"threadIdx.{AXES[axis]}"
-        return next((n for n, s in self.frame.aliases if s == source), None)
+    def thread_number(self, axes: Iterable[int]) -> Affine:
+        """The number of a thread among those along some axes, from the parallel dimensions."""
+        total, below = const(0), 1
+        for axis in axes:
+            source = f"threadIdx.{AXES[axis]}"
+            alias = next((n for n, s in self.frame.aliases if s == source), None)
+            if alias is not None:
+                total = total + var(alias) * below
+            below *= self.plan.block[axis]
+        return total
+
+    def rows_of_block(self, plan: RowPlan) -> tuple[Affine, int]:
+        """The number of this thread's row in its block, and how many rows the block has."""
+        others = [axis for axis in range(len(AXES)) if axis != plan.axis]
+        return self.thread_number(others), prod(self.plan.block[axis] for axis in others)
+
+    def _is_input(self, tensor: str) -> bool:
+        return self.context.tensor(tensor).role is tir.Role.INPUT
 
     def is_written(self, tensor: str) -> bool:
         """Whether the kernel writes the tensor."""
