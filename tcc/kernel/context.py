@@ -68,7 +68,9 @@ class Context:
         self.statements: Mapping[str, Lowered] = {
             s.name: Lowered(s.name, s.part, by_name[s.source.name]) for s in scop.statements
         }
-        self.size_ranges: Mapping[str, Interval] = dict.fromkeys(self.parameters.values(), (1, NARROW))
+        self.size_ranges: Mapping[str, Interval] = dict.fromkeys(
+            self.parameters.values(), (1, NARROW)
+        )
 
     def names(self) -> Names:
         """Fresh names for one kernel, distinct from every tensor and size."""

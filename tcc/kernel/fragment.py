@@ -10,8 +10,8 @@ from tcc.kernel.digits import Digits
 from tcc.kernel.staged import local_position
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps
-from tcc.kernel.tile_copy import Numbers, Tile
-from tcc.kernel.vector import divides, widths
+from tcc.kernel.tile_copy import Numbers, Tile, all_of
+from tcc.kernel.vector import divides
 from tcc.sched.reuse import Operand
 
 
@@ -55,6 +55,17 @@ def load_fragment(
     ]
 
 
+def load_directly(state: State, steps: Steps, operand: Operand, number: Numbers) -> ir.Expression:
+    """The element of an operand at the current point, from global memory; zero outside."""
+    buffer = state.buffer(operand.tensor)
+    place = tuple(steps.at(f, number) for f in operand.forms)
+    load = ir.Load(buffer, place)
+    wanted = state.points.unproved(_inside(state, steps, operand, place, number))
+    if not wanted:
+        return load
+    return ir.Select(all_of(wanted), load, ir.Const(0, buffer.type), buffer.type)
+
+
 def over_registers(
     digit: Digits, body: tuple[ir.Statement, ...], *, step: int = 1
 ) -> tuple[ir.Statement, ...]:
@@ -74,7 +85,7 @@ def _load(
     digits: list[Digits],
     conditions: list[Affine],
 ) -> list[ir.Statement]:
-    digit, width = _vector_digit(source, place, digits, conditions)
+    digit, width = _vector_digit(state, source, place, digits, conditions)
     register, index = fragment.register, fragment.index
     if digit is None:
         move: ir.Statement = ir.Store(register, index, ir.Load(source, place))
@@ -116,6 +127,7 @@ def _inside(
 
 
 def _vector_digit(
+    state: State,
     source: ir.Buffer,
     place: tuple[Affine, ...],
     digits: list[Digits],
@@ -130,7 +142,7 @@ def _vector_digit(
     moves = place[-1].coefficient(name) == 1 and name not in rest.variables
     if not moves or any(name in p.variables for p in place[:-1]):
         return None, 1
-    for width in widths(source.type):
+    for width in state.widths(source.type):
         even = digit.plan.inner % width == 0 and divides(width, rest)
         rows = len(place) == 1 or divides(width, source.shape[-1])
         if even and rows and all(_uniform(c, name, width) for c in conditions):

@@ -33,8 +33,8 @@ class Space(Enum):
 class Buffer:
     """An array: dense row-major, `shape` in elements. Shared and private shapes are constant.
 
-    `wide` asks for 64-bit offsets. `readonly` buffers are never written by the kernel.
-    `padding` adds elements to the rows of a shared array.
+    `wide` asks for 64-bit offsets. `readonly` buffers are never written by the kernel; `cached`
+    ones are read through the read-only data cache.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Buffer:
     shape: tuple[Affine, ...]
     readonly: bool = False
     wide: bool = False
+    cached: bool = False
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,14 @@ class _Kernel:
         single = _single_update(self._context, node)
         if single is not None and self._target(single[1]) not in self._registers:
             return self._accumulate(*single)
-        return [self._points.loop(node, lambda: [s for n in node.body for s in self._node(n)])]
+        return [self._loop(node, lambda: [s for n in node.body for s in self._node(n)])]
+
+    def _loop(self, node: Loop, make: Make) -> ir.Statement:
+        """A loop, unrolled where the plan allows so many instances."""
+        limit = self._state.plan.unroll or 1
+        count = _instance_count((node,))
+        unroll = count is not None and 1 < count * self._points.count <= limit
+        return self._points.loop(node, make, unroll=unroll)
 
     def _instance(self, instance: Instance) -> list[ir.Statement]:
         """One statement at every point; registers are initialised without asking for a guard."""
@@ -191,9 +198,8 @@ class _Kernel:
         self, loops: tuple[Loop, ...], instance: Instance, register: ir.Buffer
     ) -> list[ir.Statement]:
         if loops:
-            return [
-                self._points.loop(loops[0], lambda: self._nested(loops[1:], instance, register))
-            ]
+            inner = loops[1:]
+            return [self._loop(loops[0], lambda: self._nested(inner, instance, register))]
         statement = self._context.statements[instance.statement].statement
 
         def make() -> list[ir.Statement]:
@@ -251,6 +257,20 @@ class _Kernel:
             return [ir.Store(register, self._points.register_index, cast(load, register.type))]
 
         return self._everywhere(writer, {i: writer.iterators[i] for i in indices}, make)
+
+
+def _instance_count(nodes: tuple[Node, ...]) -> int | None:
+    """How many instances run below; None where a loop's extent is not known."""
+    total = 0
+    for node in nodes:
+        if isinstance(node, Instance):
+            total += 1
+            continue
+        inside = _instance_count(node.body)
+        if inside is None or not node.dim.extent.is_constant:
+            return None
+        total += node.dim.extent.value * inside
+    return total
 
 
 def _single_update(context: Context, loop: Loop) -> tuple[tuple[Loop, ...], Instance] | None:

@@ -129,7 +129,7 @@ class Points:
             body = make()
         return [ir.If(tuple(conditions), tuple(body))] if conditions and body else body
 
-    def loop(self, loop: Loop, make: Make) -> ir.Statement:
+    def loop(self, loop: Loop, make: Make, *, unroll: bool = False) -> ir.Statement:
         """A sequential loop around what `make` builds."""
         low, high = self.at(loop.dim.low), self.at(loop.dim.high)
         with self._restored():
@@ -137,7 +137,7 @@ class Points:
             self._values[loop.dim.name] = var(name)
             self._scopes.append(Scope(name, low, high))
             body = tuple(make())
-        return ir.For(name, low, high, 1, False, body)
+        return ir.For(name, low, high, 1, unroll, body)
 
     def everywhere(self, make: Make) -> list[ir.Statement]:
         """What `make` builds, at every register point of the thread, dimensions named."""

@@ -11,7 +11,7 @@ from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
 from tcc.kernel.tile_copy import Numbers, Tile
 from tcc.kernel.vector import widths
-from tcc.sched.reuse import Operand, box
+from tcc.sched.reuse import Operand, box, order
 
 
 def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Tile:
@@ -20,8 +20,8 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
     intervals = box(operand.forms, steps.spans)
     extents = tuple(high - low + 1 for low, high in intervals)
     lows = tuple(low for low, _ in intervals)
-    order = _layout(state, operand, len(extents))
-    rows = _rows(source, extents, order)
+    lie = order(operand.forms, frozenset(d.dim.name for d in state.frame.digits if d.inner))
+    rows = _rows(source, extents, lie)
     shared = _shared_buffer(state, operand, source, rows, stages)
 
     def origin(number: Numbers) -> tuple[Affine, ...]:
@@ -33,7 +33,7 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
         return _tail_limits(state, steps, operand, number, position, lows)
 
     return Tile(
-        operand.tensor, source, shared, extents, order, rows, stages, steps.probe, origin, limits
+        operand.tensor, source, shared, extents, lie, rows, stages, steps.probe, origin, limits
     )
 
 
@@ -50,23 +50,10 @@ def local_position(state: State, steps: Steps, operand: Operand) -> tuple[Affine
     return tuple(result)
 
 
-def _layout(state: State, operand: Operand, count: int) -> tuple[int, ...]:
-    """Tensor dimensions, slowest first: the one a thread reads in vectors comes last."""
-    inner = [d.dim.name for d in state.frame.digits if d.inner is not None]
-    for dim in reversed(range(count)):
-        others = [f for k, f in enumerate(operand.forms) if k != dim]
-        if any(
-            operand.forms[dim].coefficient(n) == 1 and not any(f.coefficient(n) for f in others)
-            for n in inner
-        ):
-            return (*(k for k in range(count) if k != dim), dim)
-    return tuple(range(count))
-
-
-def _rows(source: ir.Buffer, extents: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+def _rows(source: ir.Buffer, extents: tuple[int, ...], lie: tuple[int, ...]) -> tuple[int, ...]:
     """Row lengths of the shared array, the last one padded."""
-    rows = [extents[d] for d in order]
-    transposed = order[-1] != len(extents) - 1
+    rows = [extents[d] for d in lie]
+    transposed = lie[-1] != len(extents) - 1
     rows[-1] = choose_padding(rows[-1], transposed=transposed, unit=widths(source.type))
     return tuple(rows)
 

@@ -8,7 +8,7 @@ from typing import assert_never
 from tcc.affine import Affine, Interval, const
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
-from tcc.kernel.text import C_TYPES, Printer
+from tcc.kernel.text import C_TYPES, Printer, is_cached
 from tcc.scalar import ScalarType
 
 VECTORS: Mapping[tuple[ScalarType, int], str] = {
@@ -139,7 +139,8 @@ class _Writer:
         constant: bool,
     ) -> str:
         const = "const " if constant else ""
-        return f"*reinterpret_cast<{const}{type}*>(&{self._printer.element(buffer, index)})"
+        place = f"reinterpret_cast<{const}{type}*>(&{self._printer.element(buffer, index)})"
+        return f"__ldg({place})" if constant and is_cached(buffer) else f"*{place}"
 
     def _async(self, copy: ir.AsyncCopy, indent: str) -> None:
         p = self._printer
@@ -155,6 +156,7 @@ def declaration(buffer: ir.Buffer) -> str:
     if buffer.space is ir.Space.SHARED:
         prefix = "__shared__ __align__(16) "
     else:
-        vectors = bool(buffer.shape) and ir.elements(buffer) * buffer.type.bytes % 16 == 0
-        prefix = "__align__(16) " if vectors else ""
+        size = ir.elements(buffer) * buffer.type.bytes
+        unit = next((a for a in (16, 8) if buffer.shape and size % a == 0), 0)
+        prefix = f"__align__({unit}) " if unit > buffer.type.bytes else ""
     return f"{prefix}{C_TYPES[buffer.type]} {buffer.name}{extents};"

@@ -11,6 +11,7 @@ from tcc.kernel.state import State
 from tcc.kernel.tile_copy import Numbers
 from tcc.kernel.vector import divides
 from tcc.sched.nest import Dim
+from tcc.sched.plan import LoopPlan
 from tcc.sched.reuse import Chain, Operand
 
 
@@ -23,6 +24,7 @@ class Step:
     tiles: Affine
     point: str
     ragged: bool
+    unroll: bool
 
 
 class Steps:
@@ -34,14 +36,15 @@ class Steps:
 
     def __init__(self, state: State, chain: Chain) -> None:
         self._state = state
-        tiles = {p.dim: p.tile for p in state.plan.loops}
-        self.all = tuple(self._step(d, tiles.get(d.name, 1)) for d in chain.loops)
+        plans = {p.dim: p for p in state.plan.loops}
+        whole = LoopPlan("", 1)
+        self.all = tuple(self._step(d, plans.get(d.name, whole)) for d in chain.loops)
         self.moving = tuple(s for s in self.all if s.tiles != const(1))
         self.linear = all(s.tiles.is_constant for s in self.moving[1:])
         self.count = const(1)
         for step in self.moving if self.linear else ():
             self.count = self.count * step.tiles
-        self.spans = {d.dim.name: d.plan.tile for d in state.frame.digits}
+        self.spans = {d.dim.name: d.plan.covered for d in state.frame.digits}
         self.spans |= {s.dim.name: s.tile for s in self.all}
 
     @property
@@ -99,10 +102,11 @@ class Steps:
             if s.ragged
         ]
 
-    def _step(self, dim: Dim, tile: int) -> Step:
-        tiles = ceil_div(self._state.context.size(dim.extent), tile)
-        ragged = not divides(tile, dim.extent)
-        return Step(dim, tile, tiles, self._state.names.fresh(dim.name), ragged)
+    def _step(self, dim: Dim, plan: LoopPlan) -> Step:
+        tiles = ceil_div(self._state.context.size(dim.extent), plan.tile)
+        ragged = not divides(plan.tile, dim.extent)
+        name = self._state.names.fresh(dim.name)
+        return Step(dim, plan.tile, tiles, name, ragged, plan.unroll)
 
 
 def plain_dimension(operand: Operand, name: str, spans: Mapping[str, int]) -> int | None:

@@ -147,7 +147,8 @@ class Printer:
             case ir.Int(value):
                 return self._affine(value)
             case ir.Load(buffer, index):
-                return self.element(buffer, index), ATOM
+                element = self.element(buffer, index)
+                return f"__ldg(&{element})" if is_cached(buffer) else element, ATOM
             case ir.Unary(operator, operand, type):
                 text = f"{operator}{self._operand(operand, UNARY + 1)}"
                 return _narrow(text, UNARY, type)
@@ -297,6 +298,11 @@ class Printer:
         if not index.type.is_signed and index.type.bits >= 32:
             return f"(long long){self._operand(index, UNARY)}", UNARY
         return self._value(index)
+
+
+def is_cached(buffer: ir.Buffer) -> bool:
+    """Whether to read through the read-only data cache, which has no instruction for bool."""
+    return buffer.cached and buffer.type is not ScalarType.BOOL
 
 
 def literal(value: bool | int | Fraction | float, type: ScalarType) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
-from tcc.kernel.vector import divides, rows_aligned, widths
+from tcc.kernel.vector import divides, rows_aligned
 from tcc.scalar import ScalarType
 
 REGISTER_STAGES = 2
@@ -133,7 +133,9 @@ class TileCopy:
         name = names.fresh(f"next_{tile.tensor}")
         self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, shape)
         inner = tile.elements // tile.extents[0] // self.width
-        self._hoisted = threads % max(1, inner) != 0 and not tile.source.wide
+        self._rolled = state.plan.rolled_copies and tile.stages == 1
+        irregular = threads % max(1, inner) != 0 and not tile.source.wide
+        self._hoisted = irregular and not self._rolled
         self._source = self._ints("source", rounds)
         self._target = self._ints("target", rounds)
         inside = names.fresh(f"inside_{tile.tensor}")
@@ -142,7 +144,7 @@ class TileCopy:
 
     def prologue(self) -> list[ir.Statement]:
         """Declarations, and what does not change from k-tile to k-tile."""
-        staged = self._tile.stages <= REGISTER_STAGES
+        staged = self._tile.stages <= REGISTER_STAGES and not self._rolled
         result: list[ir.Statement] = [ir.Declare(self.register)] if staged else []
         if not self._hoisted:
             return result
@@ -155,7 +157,7 @@ class TileCopy:
         result += [ir.Declare(self._source), ir.Declare(self._target)]
         if self._tested:
             result.append(ir.Declare(self._inside))
-            body.append(ir.Store(self._inside, here, _all(self._fixed_conditions())))
+            body.append(ir.Store(self._inside, here, all_of(self._fixed_conditions())))
         return [*result, self._every_round(body)]
 
     def load(self, number: Numbers) -> list[ir.Statement]:
@@ -183,11 +185,24 @@ class TileCopy:
             moves = [ir.If((self._in_box(),), tuple(moves))]
         return [self._every_round(moves)]
 
+    def copy(self, number: Numbers) -> list[ir.Statement]:
+        """Copy this thread's part straight to the only shared array, in a loop."""
+        conditions = self._conditions(number)
+        body: list[ir.Statement] = [
+            _move(c.target, c.target_index, c.source, c.source_index, c.width)
+            for c in self._copies(number, const(0))
+        ]
+        if conditions:
+            body = [ir.If(tuple(conditions), tuple(body), self._shared_zeros(const(0)))]
+        if self._partial():
+            body = [ir.If((self._in_box(),), tuple(body))]
+        return [self._every_round(body)]
+
     def fetch_async(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
         """Copy this thread's part straight to the shared array, without waiting for it."""
         conditions = self._conditions(number)
         tests: list[Affine | ir.Expression] = list(conditions)
-        body = self._async_copies(number, stage)
+        body: list[ir.Statement] = [*self._copies(number, stage)]
         if tests:
             zeros = self._shared_zeros(stage) if conditions else ()
             body = [ir.If(tuple(tests), tuple(body), zeros)]
@@ -219,7 +234,7 @@ class TileCopy:
             for lane in range(self.width)
         ]
 
-    def _async_copies(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
+    def _copies(self, number: Numbers, stage: Affine) -> list[ir.AsyncCopy]:
         """One copy of the whole vector, or of each lane where the layout transposes."""
         tile, position = self._tile, self._position()
         last = len(tile.extents) - 1
@@ -278,7 +293,8 @@ class TileCopy:
         return tuple(ir.Store(self.register, self._lane(lane), zero) for lane in range(self.width))
 
     def _every_round(self, body: list[ir.Statement]) -> ir.Statement:
-        return ir.For(self._round, const(0), const(self._rounds), 1, True, tuple(body))
+        unroll = not self._rolled
+        return ir.For(self._round, const(0), const(self._rounds), 1, unroll, tuple(body))
 
     # -- positions and conditions ----------------------------------------------------------
 
@@ -342,7 +358,7 @@ class TileCopy:
         origin = tile.origin(probe)
         if not tile.extents:
             return 1
-        for width in widths(tile.source.type):
+        for width in self._state.widths(tile.source.type):
             aligned = divides(width, origin[-1]) and tile.extents[-1] % width == 0
             whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
             limits = tile.limits(probe, tuple(const(0) for _ in tile.extents))
@@ -364,7 +380,7 @@ def _flat(index: Sequence[Affine], shape: Sequence[Affine]) -> Affine:
     return total
 
 
-def _all(conditions: list[Affine]) -> ir.Expression:
+def all_of(conditions: list[Affine]) -> ir.Expression:
     """Whether every condition is `>= 0`."""
     tests = [
         ir.Binary(">=", ir.Int(c), ir.Const(0, ScalarType.INT32), ScalarType.BOOL)
@@ -374,3 +390,15 @@ def _all(conditions: list[Affine]) -> ir.Expression:
     for test in tests[1:]:
         result = ir.Binary("&&", result, test, ScalarType.BOOL)
     return result
+
+
+def _move(
+    target: ir.Buffer,
+    target_index: tuple[Affine | ir.Expression, ...],
+    source: ir.Buffer,
+    source_index: tuple[Affine | ir.Expression, ...],
+    width: int,
+) -> ir.Statement:
+    if width == 1:
+        return ir.Store(target, target_index, ir.Load(source, source_index))
+    return ir.VectorMove(target, target_index, source, source_index, width)

@@ -64,7 +64,8 @@ def _width(state: State, promotion: Promotion, last: Digits) -> int:
     register = state.registers[promotion.tensor]
     if buffer.type is not register.type or last.inner is None:
         return 1
-    width = access_width(buffer, _index(state, promotion), last.inner, last.plan.inner)
+    limit = state.plan.vector or last.plan.inner
+    width = access_width(buffer, _index(state, promotion), last.inner, last.plan.inner, limit)
     for guard in _guards(state, promotion):
         if last.inner in guard.variables:
             rest = guard.without((last.inner,))
