@@ -309,6 +309,8 @@ def literal(value: bool | int | Fraction | float, type: ScalarType) -> tuple[str
     """A constant with its precedence; floats with enough digits to read back exactly."""
     if type is ScalarType.BOOL:
         return ("true" if value else "false"), ATOM
+    if type.is_half:
+        return f"{TO_HALF[type]}({_float_literal(float(value), ScalarType.FLOAT32)[0]})", ATOM
     if type.is_float:
         return _float_literal(float(value), type)
     number = int(value)
@@ -338,7 +340,10 @@ def _float_literal(value: float, type: ScalarType) -> tuple[str, int]:
     if "." not in text and "e" not in text:
         text += ".0"
     text += "f" if type is not ScalarType.FLOAT64 else ""
-    return (f"-{text}", UNARY) if value < 0 else (text, ATOM)
+    text = f"-{text}" if value < 0 else text
+    if type.is_half:
+        return f"{TO_HALF[type]}({text})", ATOM
+    return text, UNARY if value < 0 else ATOM
 
 
 def _to_integer(text: str, source: ScalarType, type: ScalarType) -> tuple[str, int]:
