@@ -8,11 +8,16 @@ from tcc.diagnostics import Report, error
 from tcc.options import Options
 from tcc.target import Target
 
+THROUGH_REGISTERS = 2
+"""Tiles in flight that need no asynchronous copies."""
+
 
 def check_limits(options: Options, target: Target, report: Report) -> None:
     """Report the given options that no kernel on the target can follow."""
     _check_threads(options, target, report)
     _check_shared(options, target, report)
+    _check_pipeline(options, target, report)
+    _check_tensor_cores(options, report)
 
 
 def _check_threads(options: Options, target: Target, report: Report) -> None:
@@ -38,3 +43,25 @@ def _check_shared(options: Options, target: Target, report: Report) -> None:
     help = (f"write `max_shared_memory: {target.max_shared_bytes_opt_in}`",)
     span = options.place("mapping.max_shared_memory")
     report.add(error("E0512", message, span, "bytes of a block", help=help))
+
+
+def _check_pipeline(options: Options, target: Target, report: Report) -> None:
+    plans = options.mapping.plan
+    asked = {"mapping.pipeline": options.mapping.pipeline}
+    asked |= {f"mapping.plan.{name}.pipeline": plan.pipeline for name, plan in plans.items()}
+    for path, tiles in asked.items():
+        if tiles is not None and tiles > THROUGH_REGISTERS and not target.has_async_copy:
+            message = (
+                f"{tiles} tiles in flight need copies past the registers, which `{target.name}` "
+                f"does not have"
+            )
+            span = options.place(path)
+            help = (f"write `pipeline: {THROUGH_REGISTERS}`",)
+            report.add(error("E0513", message, span, "tiles in flight", help=help))
+
+
+def _check_tensor_cores(options: Options, report: Report) -> None:
+    if options.mapping.tensor_cores:
+        message = "kernels on tensor cores are not supported"
+        span = options.place("mapping.tensor_cores")
+        report.add(error("E0912", message, span, "not supported", help=("leave it out",)))

@@ -135,7 +135,7 @@ def _fast_conditions(context: Context, unit: Unit, interface: Interface) -> str:
 
 def _has_async(unit: Unit) -> bool:
     kernels = (*unit.kernels, *(unit.fast.kernels if unit.fast else ()))
-    return any(isinstance(s, ir.AsyncCopy) for k in kernels for s in ir.walk(k.body))
+    return any(isinstance(s, ir.AsyncWait) for k in kernels for s in ir.walk(k.body))
 
 
 def _interface(context: Context, unit: Unit) -> Interface:

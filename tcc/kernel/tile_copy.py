@@ -16,6 +16,9 @@ from tcc.scalar import ScalarType
 REGISTER_STAGES = 2
 """Up to two stages go through registers, more by asynchronous copies."""
 
+ASYNC_BYTES = (4, 8, 16)
+"""What one asynchronous copy can move."""
+
 Numbers: TypeAlias = tuple[Affine, ...]
 """The k-tile number of every reduction loop of a chain."""
 
@@ -188,10 +191,7 @@ class TileCopy:
     def copy(self, number: Numbers) -> list[ir.Statement]:
         """Copy this thread's part straight to the only shared array, in a loop."""
         conditions = self._conditions(number)
-        body: list[ir.Statement] = [
-            _move(c.target, c.target_index, c.source, c.source_index, c.width)
-            for c in self._copies(number, const(0))
-        ]
+        body = [_plain(c) for c in self._copies(number, const(0))]
         if conditions:
             body = [ir.If(tuple(conditions), tuple(body), self._shared_zeros(const(0)))]
         if self._partial():
@@ -202,7 +202,12 @@ class TileCopy:
         """Copy this thread's part straight to the shared array, without waiting for it."""
         conditions = self._conditions(number)
         tests: list[Affine | ir.Expression] = list(conditions)
-        body: list[ir.Statement] = [*self._copies(number, stage)]
+        copies = self._copies(number, stage)
+        size = copies[0].width * self._tile.source.type.bytes
+        body: list[ir.Statement] = [*copies]
+        if size not in ASYNC_BYTES:
+            # The barrier of every k-tile makes plain stores visible as well.
+            body = [_plain(c) for c in copies]
         if tests:
             zeros = self._shared_zeros(stage) if conditions else ()
             body = [ir.If(tuple(tests), tuple(body), zeros)]
@@ -392,13 +397,9 @@ def all_of(conditions: list[Affine]) -> ir.Expression:
     return result
 
 
-def _move(
-    target: ir.Buffer,
-    target_index: tuple[Affine | ir.Expression, ...],
-    source: ir.Buffer,
-    source_index: tuple[Affine | ir.Expression, ...],
-    width: int,
-) -> ir.Statement:
-    if width == 1:
-        return ir.Store(target, target_index, ir.Load(source, source_index))
-    return ir.VectorMove(target, target_index, source, source_index, width)
+def _plain(copy: ir.AsyncCopy) -> ir.Statement:
+    """The same copy through a register."""
+    if copy.width == 1:
+        load = ir.Load(copy.source, copy.source_index)
+        return ir.Store(copy.target, copy.target_index, load)
+    return ir.VectorMove(copy.target, copy.target_index, copy.source, copy.source_index, copy.width)
