@@ -8,7 +8,7 @@ comma := ,
 HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean
+.PHONY: help demo test check docs format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,6 +27,9 @@ check: $(VENV)/.developed ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy tcc
+
+docs: $(VENV)/.developed ## Write the generated parts of the documents anew
+	$(BIN)/python -m tests.generate_docs
 
 format: $(VENV)/.developed ## Format the sources, and fix what can be fixed without a decision
 	$(BIN)/ruff format .
