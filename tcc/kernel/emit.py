@@ -265,6 +265,7 @@ def _alignments(context: Context, unit: Unit, interface: Interface) -> list[tupl
     """Pointers that vector accesses need aligned; workspace is carved in aligned pieces."""
     needed: dict[str, int] = {}
     for kernel in unit.kernels:
+        needed |= dict.fromkeys(kernel.aligned, ir.ALIGNED_BYTES)
         for statement in ir.walk(kernel.body):
             if isinstance(statement, ir.VectorMove | ir.AsyncCopy):
                 for buffer in (statement.target, statement.source):

@@ -21,6 +21,9 @@ from tcc.affine import Affine
 from tcc.scalar import ScalarType
 
 
+ALIGNED_BYTES = 16
+
+
 class Space(Enum):
     """Where a buffer lives."""
 
@@ -256,7 +259,8 @@ class Kernel:
     """One kernel. Its parameters are `buffers`, then `sizes` as `int`.
 
     `grid` is over symbolic sizes, `block` in threads; `aliases` names the used components of
-    blockIdx and threadIdx.
+    blockIdx and threadIdx. `aligned` buffers start at a multiple of ALIGNED_BYTES, which the
+    compiler may use and the launcher checks.
     """
 
     name: str
@@ -268,6 +272,7 @@ class Kernel:
     body: tuple[Statement, ...]
     notes: tuple[str, ...] = ()
     min_blocks: int | None = None
+    aligned: tuple[str, ...] = ()
 
     @property
     def shared(self) -> tuple[Buffer, ...]:

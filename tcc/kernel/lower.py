@@ -73,7 +73,12 @@ class _Kernel:
             self._state.plan.block,
             self._state.aliases,
             body,
+            aligned=tuple(b.name for b in buffers) if self._in_vectors() else (),
         )
+
+    def _in_vectors(self) -> bool:
+        """Whether a thread takes neighbouring points, which the compiler can load as vectors."""
+        return any(d.inner > 1 for d in self._state.plan.dims)
 
     def _thread_body(self) -> list[ir.Statement]:
         """Guards around the whole thread where no barrier can be inside."""

@@ -11,6 +11,7 @@ from tcc.kernel.context import Context
 from tcc.kernel.digits import Frame
 from tcc.kernel.names import Names
 from tcc.kernel.prove import Scope, holds
+from tcc.kernel.vector import divides
 from tcc.sched.nest import Dim, Instance, Loop
 
 UNROLL_LIMIT = 256
@@ -33,6 +34,7 @@ class Points:
         ]
         self._values: dict[str, Affine] = {}
         self._sizes = frozenset(context.program.sizes)
+        self._bound: dict[str, Affine] = {}
         self._facts: frozenset[Affine] = frozenset()
         self.count = 1
         for digit in frame.digits:
@@ -75,7 +77,20 @@ class Points:
         for zero in instance.conditions:
             if zero.variables.issubset(self._values.keys() | self._sizes):
                 conditions += [self.at(zero), -self.at(zero)]
-        return self.unproved(conditions)
+        return self.unproved(self._for_vectors(c) for c in self.unproved(conditions))
+
+    def _for_vectors(self, condition: Affine) -> Affine:
+        """An upper bound that holds for a whole vector of lanes if for the first, at the first.
+
+        Without the lane in it, the condition does not keep the compiler from wide accesses.
+        """
+        lanes = self.frame.digits[-1] if self.frame.digits else None
+        if lanes is None or lanes.inner is None:
+            return condition
+        expanded = condition.substitute(self._bound)
+        rest = expanded.without((lanes.inner,))
+        upper = expanded.coefficient(lanes.inner) == -1 and lanes.inner not in rest.variables
+        return rest if upper and divides(lanes.plan.inner, rest + 1) else condition
 
     def tile_guards(self) -> list[Affine]:
         """The conditions that keep padded digits inside their tiles."""
@@ -163,6 +178,7 @@ class Points:
                 continue
             name = self.names.fresh(digit.dim.name)
             self._values[digit.dim.name] = var(name)
+            self._bound[name] = value
             low = self.context.size(digit.dim.low)
             surplus = digit.plan.covered - digit.plan.tile
             high = low + self.context.size(digit.tiles) * digit.plan.tile + surplus

@@ -24,6 +24,11 @@ def kernel_lines(kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[
     """The body of a kernel, aliases first; `helpers` collects the functions it calls."""
     printer = Printer(sizes, helpers)
     writer = _Writer(printer)
+    for buffer in kernel.buffers:
+        if buffer.name in kernel.aligned:
+            type = f"{'const ' if buffer.readonly else ''}{C_TYPES[buffer.type]}*"
+            aligned = f"__builtin_assume_aligned({buffer.name}, {ir.ALIGNED_BYTES})"
+            writer.lines.append(f"  {buffer.name} = static_cast<{type}>({aligned});")
     for (name, source), extent in zip(kernel.aliases, _alias_extents(kernel), strict=True):
         writer.lines.append(f"  const int {name} = {source};")
         printer.scopes.append(Scope(name, Affine(), extent))

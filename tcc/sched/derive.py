@@ -34,6 +34,9 @@ THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
 POINTWISE_THREADS = 256
+POINTWISE_LANES = 4
+POINTWISE_LEAST = 1 << 16
+"""Points from which a thread takes a vector of them: fewer are spread over all threads."""
 MOST_REGISTERS = 240
 PIPELINES = (2,)
 SMALL_SHARED = 16 * 1024
@@ -94,20 +97,27 @@ def structured(
 
 
 def pointwise(kernel: KernelNest, wished: Wishes) -> KernelPlan:
-    """One point a thread; threads along the last dimensions, blocks over the rest."""
+    """One vector of points a thread; threads along the last dimensions, blocks over the rest."""
     dims = kernel.parallel
     plans: dict[str, DimPlan] = {}
     left = POINTWISE_THREADS
     for place, dim in enumerate(reversed(dims)):
         threads = wished.threads_at(place)
+        outer, inner = wished.digits(len(dims) - 1 - place) or (1, _lanes(dim, place, kernel))
         if threads is None:
-            threads = min(left, _power_above(extent_of(dim.extent)))
+            threads = min(left, _power_above(-(-extent_of(dim.extent) // (outer * inner))))
             left //= threads
-        outer, inner = wished.digits(len(dims) - 1 - place) or (1, 1)
         plans[dim.name] = _placed(laid(dims, dim, threads, outer, inner), place, wished)
     laid_out = capped([plans[d.name] for d in dims], wished.blocks)
     shared = {t: s for t, s in wished.staging.items() if s is Staging.SHARED}
     return KernelPlan(kernel.name, laid_out, staging=tuple(sorted(shared.items())))
+
+
+def _lanes(dim: Dim, place: int, kernel: KernelNest) -> int:
+    """Neighbouring points of one thread: a vector of the last dimension, where there are enough."""
+    whole = dim.extent.is_constant and dim.extent.value % POINTWISE_LANES == 0
+    points = prod(extent_of(d.extent) for d in kernel.parallel)
+    return POINTWISE_LANES if place == 0 and whole and points >= POINTWISE_LEAST else 1
 
 
 def _placed(plan: DimPlan, place: int, wished: Wishes) -> DimPlan:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
+from tcc.affine import const
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.sched.layout import capped, laid
@@ -43,7 +45,7 @@ def row_plan(
         return _asked(kernel, form, target, wished)
     if length < SHORTEST or _is_better_tiled(kernel, program, wished):
         return None
-    if _runs_along(form, program) or not kernel.parallel:
+    if _runs_along(kernel, form, program) or not kernel.parallel:
         return _along(kernel, form, _thread_count(length, points, form, target), wished)
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
@@ -131,14 +133,22 @@ def _is_better_tiled(kernel: KernelNest, program: tir.Program, wished: Wishes) -
     return any(o.forms and not all(o.uses(d) for d in moving) for o in operands)
 
 
-def _runs_along(form: RowForm, program: tir.Program) -> bool:
-    """Whether some read walks memory with the last loop."""
-    last = form.loops[-1].name
+def _runs_along(kernel: KernelNest, form: RowForm, program: tir.Program) -> bool:
+    """Whether reads walk memory with the last loop, and none with the last parallel dimension.
+
+    Rows that a gather picks are walked by the dimension; the index of the gather, by the loop.
+    """
+    walks = {n for read in _reads(form, program) for n in read}
+    across = kernel.parallel[-1].name if kernel.parallel else None
+    return form.loops[-1].name in walks and across not in walks
+
+
+def _reads(form: RowForm, program: tir.Program) -> Iterator[set[str]]:
+    """For every read in a pass, the dimensions that move its last subscript by one."""
     for node in form.nodes:
         for instance in node.instances if isinstance(node, Pass) else ():
             for read in tir.walk(statement_of(instance, program).value):
                 if isinstance(read, tir.Read) and read.subscripts:
                     at = affine_form(read.subscripts[-1])
-                    if at is not None and at.substitute(instance.iterators).coefficient(last) == 1:
-                        return True
-    return False
+                    here = at.substitute(instance.iterators) if at is not None else const(0)
+                    yield {n for n in here.variables if here.coefficient(n) == 1}
