@@ -35,6 +35,8 @@ from tcc.sched.dependences import text as dependences_text
 from tcc.sched.fix import fix_sizes
 from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
+from tcc.sched.group import group_kernels
+from tcc.sched.idle import idle_options
 from tcc.sched.legality import check_kernels
 from tcc.sched.nest import Nest
 from tcc.sched.place import place
@@ -182,14 +184,16 @@ class _State:
         )
         if divided is not program:
             self._mapped = specialise(divided, request.sizes)
-            model = scop.build_scop(divided)
+        fixed = resolved(request.options).fix_parameters_before_scheduling
+        if divided is not program or (fixed and request.sizes):
+            model = scop.build_scop(self._fixed(divided) if fixed else divided)
             found = compute_dependences(model)
         scheduled = step(
             "schedule",
-            lambda: compute_schedule(model, found, self._fusion()),
+            lambda: self._schedule(model, found),
             lambda s: tree.text(s.tree),
         )
-        self._run.notes += scheduled.notes
+        self._run.notes += (*idle_options(request.options, request.sizes), *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
         self._back_end(model, found, loops, opened)
 
@@ -228,17 +232,33 @@ class _State:
         self._preconditions = (*model.program.preconditions, *opened)
         return opened
 
-    def _fusion(self) -> Fusion:
-        chosen = resolved(self._request.options).outer_schedule_fusion_strategy
-        return Fusion(chosen) if chosen else Fusion.PRESERVE3COINCIDENT
+    def _schedule(self, model: scop.Scop, found: Dependences) -> Scheduled:
+        chosen = resolved(self._request.options)
+        outer, inside = (
+            Fusion(name) if name else None
+            for name in (
+                chosen.outer_schedule_fusion_strategy,
+                chosen.intra_tile_schedule_fusion_strategy,
+            )
+        )
+        return compute_schedule(
+            model,
+            found,
+            outer or Fusion.PRESERVE3COINCIDENT,
+            inside=inside,
+            positive=bool(chosen.outer_schedule_positive_orthant),
+        )
 
     def _structure(self, model: scop.Scop, found: Dependences, scheduled: Scheduled) -> Nest:
         request = self._request
+        chosen = resolved(request.options)
         loops = structure(model, scheduled.tree)
         self._run.notes += loops.notes
-        if resolved(request.options).outer_schedule_fusion_strategy or self._mapped is None:
+        if chosen.kernels:
+            return group_kernels(model, found, loops, request.options, self._run.report)
+        if chosen.outer_schedule_fusion_strategy or self._mapped is None:
             return loops
-        wished = wishes(resolved(request.options), request.target)
+        wished = wishes(chosen, request.target)
         return fuse_rows(model, found, loops, self._mapped, request.sizes, request.target, wished)
 
     def _back_end(

@@ -51,6 +51,8 @@ class Problem:
     parallel: Mapping[str, int]
     fusion: Fusion
     options: ScheduleOptions
+    positive: bool = False
+    """Whether shared loops must run forward over every statement's indices."""
 
     def to_data(self) -> dict[str, Any]:
         """The problem as JSON data."""
@@ -60,6 +62,7 @@ class Problem:
             "parallel": self.parallel,
             "fusion": self.fusion.value,
             "options": asdict(self.options),
+            "positive": self.positive,
         }
 
     @staticmethod
@@ -71,6 +74,7 @@ class Problem:
             data["parallel"],
             Fusion(data["fusion"]),
             ScheduleOptions(**data["options"]),
+            data["positive"],
         )
 
 
@@ -115,20 +119,20 @@ def _is_worth_it(problem: Problem, group: isl.ScheduleNode) -> bool:
     alone = max(problem.parallel[s] for s in islx.set_names(group.get_domain()))
     count = _coincident_count(group)
     enough = count >= min(problem.fusion.wanted, alone)
-    return enough and all(_is_simple(group, position) for position in range(count))
+    return enough and all(_is_simple(group, k, problem.positive) for k in range(count))
 
 
-def _is_simple(band: isl.ScheduleNode, position: int) -> bool:
+def _is_simple(band: isl.ScheduleNode, position: int, positive: bool) -> bool:
     """Whether a member is one index, plus or minus an offset, for every statement."""
     pieces = band.band_get_partial_schedule().get_at(position).get_pw_aff_list()
     each = [a for k in range(pieces.n_pw_aff()) for _, a in pieces.get_at(k).get_pieces()]
-    return all(_is_single_index(a) for a in each)
+    return all(_is_single_index(a, positive) for a in each)
 
 
-def _is_single_index(value: isl.Aff) -> bool:
+def _is_single_index(value: isl.Aff, positive: bool) -> bool:
     dims = range(value.dim(isl.dim_type.in_))
     factors = [value.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in dims]
-    used = [abs(f) for f in factors if f]
+    used = [f if positive else abs(f) for f in factors if f]
     return used in ([], [1]) and not value.involves_locals()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcc.sched import islx, legality, tree
 from tcc.sched.dependences import Dependences
@@ -28,12 +28,20 @@ class Scheduled:
 
 
 def compute_schedule(
-    scop: Scop, dependences: Dependences, fusion: Fusion, deadline_s: float = 5.0
+    scop: Scop,
+    dependences: Dependences,
+    fusion: Fusion,
+    deadline_s: float = 5.0,
+    *,
+    inside: Fusion | None = None,
+    positive: bool = False,
 ) -> Scheduled:
     """Find a schedule with parallel outer loops, for all sizes at once.
 
     Each attempt of isl has `deadline_s` seconds: first freely, then with bounded coefficients;
-    then program order remains. `min` fuses nothing and needs no search.
+    then program order remains. `min` fuses nothing and needs no search; as `inside`, it keeps the
+    loops inside of the parallel ones apart. With `positive`, statements share loops only where all
+    run forward.
 
     Requires: causality holds.
     Establishes: every dependence goes forward in the tree and coincident members carry none
@@ -50,10 +58,11 @@ def compute_schedule(
         (fusion.value, islx.ScheduleOptions()),
         (f"{fusion.value}, bounded coefficients", _BOUNDED),
     ):
-        problem = _problem(scop, dependences, segments, fusion, options)
+        problem = replace(_problem(scop, dependences, segments, fusion, options), positive=positive)
         answer = solve_within(problem, deadline_s)
         if answer is not None:
-            found = _assemble(scop, dependences, segments, answer)
+            share = inside is not Fusion.MIN
+            found = _assemble(scop, dependences, segments, answer, share=share)
             return Scheduled(found, name, tuple(notes))
         notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
     notes.append("the statements run one after the other, in program order")
@@ -96,6 +105,8 @@ def _assemble(
     dependences: Dependences,
     segments: Sequence[Sequence[Cluster]],
     answer: list[list[str]],
+    *,
+    share: bool,
 ) -> tree.Node:
     """The segments one after the other; a statement that shares nothing keeps its own loops."""
     alone = {part.statements: part for part in tree.source_statements(scop)}
@@ -107,6 +118,7 @@ def _assemble(
         else:
             parts += [read_schedule(scop, islx.parse_schedule(text)) for text in next(solved)]
     plain = [alone.get(part.statements, part) for part in tree.flatten(parts)]
-    found = join_loops(dependences, tidy(dependences, tree.in_sequence(plain)))
+    found = tidy(dependences, tree.in_sequence(plain), share=share)
+    found = join_loops(dependences, found) if share else found
     legality.check_tree(dependences, found)
     return found

@@ -15,11 +15,12 @@ Done = Mapping[str, frozenset[str] | None]
 """By statement, the iterators that loops further out run over; None where a loop mixes them."""
 
 
-def tidy(dependences: Dependences, node: Node) -> Node:
+def tidy(dependences: Dependences, node: Node, *, share: bool = True) -> Node:
     """Separate what isl interleaves in one loop only by shifting it.
 
     isl orders the phases of a fused group by offsets in a sequential member, `j` and `N + j` and
-    `2*N + j`; a loop over all of it would run mostly idle.
+    `2*N + j`; a loop over all of it would run mostly idle. Without `share`, no two statements keep
+    a sequential loop in common.
 
     Requires: the tree keeps every dependence.
     Establishes: parallel members are in bands outside of sequential ones; the statements of a
@@ -27,12 +28,13 @@ def tidy(dependences: Dependences, node: Node) -> Node:
     ones as in the source; the parts of a sequence are in program order as far as dependences let.
     """
     names = [s.name for s in dependences.scop.statements]
-    return _Tidier(dependences).node(node, names, dict.fromkeys(names, frozenset()))
+    return _Tidier(dependences, share).node(node, names, dict.fromkeys(names, frozenset()))
 
 
 class _Tidier:
-    def __init__(self, dependences: Dependences) -> None:
+    def __init__(self, dependences: Dependences, share: bool) -> None:
         self._dependences = dependences
+        self._share = share
         self._statements = dependences.scop.by_name
         self._place = {s: k for k, s in enumerate(self._statements)}
 
@@ -137,7 +139,7 @@ class _Tidier:
         shapes: list[object] = []
         for name in sorted(names, key=self._place.__getitem__):
             shape = [self._shape(name, m.partial[name]) for m in members]
-            shared = any(isinstance(part, tuple) for part in shape)
+            shared = self._share and any(isinstance(part, tuple) for part in shape)
             alike = [k for k, other in enumerate(shapes) if shared and other == shape]
             between = self._before([name], groups) if alike else set()
             fits = [
