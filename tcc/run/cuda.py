@@ -7,7 +7,7 @@ in through DLPack, which orders that stream after the producer's.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tcc.artifact import Argument, ArgumentKind, Artifact, Interface, Launch
+from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, Launch
 from tcc.errors import RunError, ToolchainError
 from tcc.frontend.tir import Role
 from tcc.run import nvrtc
@@ -24,10 +24,15 @@ from tcc.run.arrays import Bound, bind, check_dense, element_type, numpy_type
 from tcc.run.cache import ObjectCache, key_of
 from tcc.run.device import Array
 from tcc.scalar import ScalarType
+from tcc.target import TARGETS
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Launches with more shared memory than this take it as `extern __shared__`."""
 POISON = 0xFF
+VECTOR = 4
+"""Elements of a vector access, and what divides the sizes that fast kernels take quarters of."""
+VECTOR_BYTES = 16
+MOST_ELEMENTS = 2**31 - 1
 
 
 class CudaDevice:
@@ -38,7 +43,60 @@ class CudaDevice:
     def __init__(self, *, index: int = 0, cache: ObjectCache | None = None) -> None:
         self._cupy = _load_cupy()
         self._device = self._cupy.cuda.Device(index)
+        self._index = index
         self._cache = cache or ObjectCache()
+
+    def current(self) -> Any:  # noqa: ANN401
+        """A context in which this GPU is the current one."""
+        return self._device
+
+    @property
+    def cupy(self) -> Any:  # noqa: ANN401
+        """The module, for arrays on this GPU."""
+        return self._cupy
+
+    @property
+    def target(self) -> str:
+        """The name of the target to compile for: this GPU's, else the nearest older one, if any."""
+        capability = divmod(int(self._device.compute_capability), 10)
+        by_age = sorted(TARGETS.values(), key=lambda t: t.capability)
+        return ([t for t in by_age if t.capability <= capability] or by_age[:1])[-1].name
+
+    @property
+    def description(self) -> str:
+        """The GPU, what its driver supports, and NVRTC, with versions."""
+        runtime = self._cupy.cuda.runtime
+        name = runtime.getDeviceProperties(self._index)["name"].decode()
+        driver = runtime.driverGetVersion()
+        major, minor = nvrtc.version()
+        return f"{name}, CUDA {driver // 1000}.{driver % 1000 // 10}, NVRTC {major}.{minor}"
+
+    def time_us(
+        self, call: Callable[[], object], *, repeats: int, flush: bool = True
+    ) -> tuple[float, ...]:
+        """The time of each of `repeats` calls in microseconds, after one to warm up.
+
+        `call` starts work on the current stream. `flush` overwrites the L2 cache before each one.
+        RunError when a kernel fails.
+        """
+        with self._device, _failures(self._cupy):
+            scratch = self._flush_buffer() if flush else None
+            call()
+            return tuple(self._time_one(call, scratch) for _ in range(repeats))
+
+    def _time_one(self, call: Callable[[], object], scratch: Any) -> float:  # noqa: ANN401
+        start, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        if scratch is not None:
+            scratch.fill(0)
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(start, end)) * 1000
+
+    def _flush_buffer(self) -> Any:  # noqa: ANN401
+        """Twice the L2 cache: writing it leaves nothing of the tensors there."""
+        return self._cupy.empty(2 * self._device.attributes["L2CacheSize"], dtype=np.uint8)
 
     def run(
         self, artifact: Artifact, arrays: Mapping[str, Any], sizes: Mapping[str, int]
@@ -65,7 +123,7 @@ class CudaDevice:
             check_dense(artifact.interface, {n: _layout(a) for n, a in on_gpu.items()})
             buffers = self._buffers(artifact.interface, bound, on_gpu)
             module = self._cupy.RawModule(path=str(self._cubin(artifact)))
-            return Call(self._cupy, self._device, artifact.interface, bound, buffers, module)
+            return Call(self, artifact.interface, bound, buffers, module)
 
     def _imported(self, array: Any) -> Any:  # noqa: ANN401
         """Another library's array as one of CuPy, without a copy."""
@@ -113,10 +171,9 @@ class CudaDevice:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a launcher with its arrays on the GPU. `cupy` is the module."""
+    """One call of a launcher with its arrays on the GPU."""
 
-    cupy: Any
-    device: Any
+    device: CudaDevice
     interface: Interface
     bound: Bound
     buffers: Mapping[str, Any]
@@ -125,14 +182,30 @@ class Call:
     @cached_property
     def _launches(self) -> tuple[tuple[Any, tuple[Any, ...], int], ...]:
         """Function, (grid, block, arguments) and dynamic shared bytes of each launch."""
-        return tuple(self._prepared(launch) for launch in self.interface.launches)
-
-    def _prepared(self, launch: Launch) -> tuple[Any, tuple[Any, ...], int]:
         values = {**self.interface.sizes, **self.bound.sizes}
+        fast = self.interface.fast
+        if fast is None or not self._allows_vectors(fast):
+            return tuple(self._prepared(launch, values) for launch in self.interface.launches)
+        quartered = {**values, **{n: values[n] // VECTOR for n in fast.quarters}}
+        return tuple(self._prepared(launch, values, quartered) for launch in fast.launches)
+
+    def _allows_vectors(self, fast: FastPath) -> bool:
+        """The condition under which the launcher prefers the fast kernels."""
+        return (
+            all(self.bound.sizes[n] % VECTOR == 0 for n in fast.quarters)
+            and all(_address(b) % VECTOR_BYTES == 0 for b in self.buffers.values())
+            and all(b.size <= MOST_ELEMENTS for b in self.buffers.values())
+        )
+
+    def _prepared(
+        self, launch: Launch, values: Mapping[str, int], passed: Mapping[str, int] | None = None
+    ) -> tuple[Any, tuple[Any, ...], int]:
+        """`values` are the sizes that the grid depends on, `passed` those the kernel takes."""
+        passed = passed or values
         grid = tuple(extent.evaluate(values) for extent in launch.grid)
         sizes = {a.name for a in self.interface.arguments if a.kind is ArgumentKind.SIZE}
         arguments = tuple(
-            np.int32(values[name]) if name in sizes else self.buffers[name]
+            np.int32(passed[name]) if name in sizes else self.buffers[name]
             for name in launch.arguments
         )
         function = self.module.get_function(launch.kernel)
@@ -143,37 +216,17 @@ class Call:
 
     def launch(self) -> None:
         """Launch all kernels on the current stream; does not wait."""
-        with self.device:
+        with self.device.current():
             for function, geometry, dynamic in self._launches:
                 function(*geometry, shared_mem=dynamic)
 
     def time_us(self, *, repeats: int, flush: bool = True) -> tuple[float, ...]:
-        """The time of each of `repeats` launches in microseconds, after one to warm up.
-
-        `flush` overwrites the L2 cache before each one. RunError when a kernel fails.
-        """
-        with self.device, _failures(self.cupy):
-            scratch = self._flush_buffer() if flush else None
-            self.launch()
-            return tuple(self._time_one(scratch) for _ in range(repeats))
+        """The time of each of `repeats` launches; see `CudaDevice.time_us`."""
+        return self.device.time_us(self.launch, repeats=repeats, flush=flush)
 
     def median_us(self, *, repeats: int, flush: bool = True) -> float:
         """The median of `time_us`."""
         return statistics.median(self.time_us(repeats=repeats, flush=flush))
-
-    def _time_one(self, scratch: Any) -> float:  # noqa: ANN401
-        start, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
-        if scratch is not None:
-            scratch.fill(0)
-        start.record()
-        self.launch()
-        end.record()
-        end.synchronize()
-        return float(self.cupy.cuda.get_elapsed_time(start, end)) * 1000
-
-    def _flush_buffer(self) -> Any:  # noqa: ANN401
-        """Twice the L2 cache: writing it leaves nothing of the tensors there."""
-        return self.cupy.empty(2 * self.device.attributes["L2CacheSize"], dtype=np.uint8)
 
     def outputs(self) -> dict[str, Any]:
         """The outputs as CuPy arrays; bfloat16 as its bits in uint16."""
@@ -182,7 +235,7 @@ class Call:
     def host_outputs(self) -> dict[str, Array]:
         """The outputs as NumPy arrays, after the kernels have finished."""
         return {
-            t.name: self.cupy.asnumpy(self.buffers[t.name]).view(numpy_type(element_type(t)))
+            t.name: self.device.cupy.asnumpy(self.buffers[t.name]).view(numpy_type(element_type(t)))
             for t in self._returned
         }
 
@@ -193,6 +246,10 @@ class Call:
 
 def _is_on_gpu(array: object) -> bool:
     return hasattr(array, "__cuda_array_interface__")
+
+
+def _address(array: Any) -> int:  # noqa: ANN401
+    return int(array.__cuda_array_interface__["data"][0])
 
 
 def _described(array: Any) -> Any:  # noqa: ANN401

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tcc.affine import ceil_div, const, var
-from tcc.artifact import Launch
+from tcc.artifact import FastPath, Launch
 from tcc.errors import CompileError, RunError, ToolchainError
 from tcc.run.cache import ObjectCache
 from tcc.run.cuda import CudaDevice
@@ -61,7 +61,8 @@ class DeviceArray:
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
-        self.__cuda_array_interface__ = {"version": 3}
+        address = array.__array_interface__["data"]
+        self.__cuda_array_interface__ = {"version": 3, "data": address}
 
     def __dlpack__(self) -> None: ...
 
@@ -203,6 +204,38 @@ def test_timing(device, cupy, two_kernels):
     assert call.time_us(repeats=3) == (250.0, 250.0, 250.0)
     assert call.median_us(repeats=2, flush=False) == 250.0
     assert len(cupy.calls) == 2 * (3 + 1) + 2 * (2 + 1)
+
+
+def test_fast_kernels_where_they_are_right(device, cupy, two_kernels):
+    n = var("N")
+    quick = Launch("quick", (n // 4, const(1), const(1)), (64, 1, 1), 0, ("A", "O", "N"))
+    fast = FastPath(("N",), (quick,))
+    artifact = replace(two_kernels, interface=replace(two_kernels.interface, fast=fast))
+
+    def launched(start, count):
+        aligned = np.zeros(512, np.float32)
+        skip = -aligned.ctypes.data % 16 // 4 + start
+        a = DeviceArray(aligned[skip : skip + count])
+        cupy.calls.clear()
+        device.prepare(artifact, {"A": a, "O": np.zeros(count, np.float32)}, {}).launch()
+        return cupy.calls
+
+    ((name, grid, _, arguments, *_),) = launched(0, 256)
+    assert (name, grid, arguments[-1]) == ("quick", (64, 1, 1), 64)
+    assert [c[0] for c in launched(0, 255)] == ["first", "second"], "no multiple of 4"
+    assert [c[0] for c in launched(1, 256)] == ["first", "second"], "misaligned"
+
+
+def test_target(device, monkeypatch):
+    assert device.target == "sm_90"
+    for capability, target in (
+        ("87", "sm_86"),
+        ("121", "sm_120"),
+        ("103", "sm_100"),
+        ("60", "sm_70"),
+    ):
+        monkeypatch.setattr(Device, "compute_capability", capability)
+        assert device.target == target
 
 
 def test_errors_of_the_gpu(device, cupy, two_kernels, monkeypatch):
