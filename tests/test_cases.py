@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
 
 from tcc.api import compile as tcc_compile
 from tcc.api import request_of
@@ -23,7 +20,6 @@ from tests.case_files import Case
 
 ACCEPTED = case_files.accepted()
 REJECTED = case_files.rejected()
-TABLES = sorted(case_files.FOLDER.glob("options_*.yaml"))
 
 
 def ids(cases: list[Case]) -> list[str]:
@@ -93,16 +89,3 @@ def test_rejected(case: Case) -> None:
         checked(case)
     found = [d for d in rejection.value.diagnostics if d.is_error]
     assert [f"{d.code} at {d.line}:{d.column}" for d in found] == list(case.errors)
-
-
-@pytest.mark.parametrize("table", TABLES, ids=[t.stem for t in TABLES])
-def test_option_tables_are_readable(table: Path) -> None:
-    """Every entry of the tables of option sets names a program, all its sizes, valid options."""
-    for entry in yaml.safe_load(table.read_text()):
-        path = case_files.FOLDER.parents[1] / entry["program"]
-        chosen = options_of_source(Source(entry["name"], yaml.dump({"mapping": entry["mapping"]})))
-        for sizes in (entry["sizes"], entry["small"]):
-            source = Source(path.name, path.read_text())
-            request = request_of(source, None, sizes, chosen, None)
-            program = compile_program(request, stop_after="elaborate").program
-            assert program.sizes == () or set(program.sizes) <= set(sizes)
