@@ -15,6 +15,7 @@ from tcc.kernel.promote import Promotion, reads
 from tcc.kernel.rows import rows_body
 from tcc.kernel.state import State
 from tcc.kernel.values import Values, cast, combine, identity
+from tcc.kernel.window import Windows
 from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance, Loop, Nest, Node, instances
 from tcc.sched.plan import Plan
@@ -57,6 +58,7 @@ class _Kernel:
         self._points = state.points
         self._registers = state.registers
         self._tiled = frozenset(p.dim for p in state.plan.loops)
+        self._windows = Windows(state)
 
     # -- the whole kernel ------------------------------------------------------------------
 
@@ -88,10 +90,11 @@ class _Kernel:
             if form is None:
                 raise Unstructured("the kernel does not work row by row")
             return rows_body(self._state, form, row)
+        copies = self._windows.copies()
         if self._points.count > 1 or self._tiled:
-            return self._thread_nodes()
+            return [*copies, *self._thread_nodes()]
         lets = self._points.bind()
-        return [*lets, *self._points.inside(self._common_guards(), self._thread_nodes)]
+        return [*copies, *lets, *self._points.inside(self._common_guards(), self._thread_nodes)]
 
     def _common_guards(self) -> list[Affine]:
         """The conditions on the parallel dimensions that all instances share."""
@@ -231,7 +234,11 @@ class _Kernel:
     def _values(self, instance: Instance) -> Values:
         lowered = self._context.statements[instance.statement]
         point = self._points.iterators(instance, lowered.iterators)
-        return Values(self._context, point, self._read)
+
+        def read(node: tir.Read, index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
+            return self._windows.load(node, instance) or self._read(node, index)
+
+        return Values(self._context, point, read)
 
     # -- memory ----------------------------------------------------------------------------
 

@@ -340,10 +340,7 @@ def _float_literal(value: float, type: ScalarType) -> tuple[str, int]:
     if "." not in text and "e" not in text:
         text += ".0"
     text += "f" if type is not ScalarType.FLOAT64 else ""
-    text = f"-{text}" if value < 0 else text
-    if type.is_half:
-        return f"{TO_HALF[type]}({text})", ATOM
-    return text, UNARY if value < 0 else ATOM
+    return (f"-{text}", UNARY) if value < 0 else (text, ATOM)
 
 
 def _to_integer(text: str, source: ScalarType, type: ScalarType) -> tuple[str, int]:

@@ -368,6 +368,7 @@ class TileCopy:
             whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
             limits = tile.limits(probe, tuple(const(0) for _ in tile.extents))
             even = all(divides(width, limit + 1) for limit in limits)
+            even = even and tile.rows[-1] % width == 0
             if aligned and whole and even:
                 return width
         return 1

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
+from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Staging
-from tcc.sched.reuse import Chain, Operand, box, order
+from tcc.sched.reuse import Chain, Operand, box, order, source_of
+from tcc.sched.windows import Window, windows
 from tcc.target import Target
 
 ACCESS_BYTES = 16
@@ -38,7 +40,7 @@ def needs(
     plan: KernelPlan,
 ) -> Needs:
     """The needs of a plan, `found` being the kernel's chains."""
-    staged = staged_bytes(found, program.tensors, plan)
+    staged = staged_bytes(kernel, found, program, plan)
     return Needs(
         plan.block,
         _registers(kernel, found, program, plan),
@@ -47,16 +49,41 @@ def needs(
 
 
 def staged_bytes(
-    found: tuple[Chain, ...], tensors: Mapping[str, tir.Tensor], plan: KernelPlan
+    kernel: KernelNest, found: tuple[Chain, ...], program: tir.Program, plan: KernelPlan
 ) -> dict[str, int]:
     """Bytes of shared memory for each staged tensor, all its boxes and pipeline stages."""
     result: dict[str, int] = {}
-    for chain in found:
-        for operand in chain.operands:
-            if plan.stage(operand.tensor) is Staging.SHARED:
-                size = operand_bytes(operand, chain, tensors[operand.tensor].type, plan)
-                result[operand.tensor] = result.get(operand.tensor, 0) + size
+    staged = [t for t, s in plan.staging if s is Staging.SHARED]
+    for tensor in staged if plan.row is None else ():
+        type = program.tensors[tensor].type
+        result[tensor] = sum(
+            operand_bytes(o, c, type, plan) for c in found for o in c.operands if o.tensor == tensor
+        )
+        result[tensor] += sum(
+            window_bytes(w, type, plan) for w in windows(kernel, program) if w.tensor == tensor
+        )
     return result
+
+
+def window_bytes(window: Window, type: ScalarType, plan: KernelPlan) -> int:
+    """Bytes of a window's box in shared memory, its padding included."""
+    spans = {d.dim: d.covered for d in plan.dims}
+    reach = zip(box(window.forms, spans), window.low, window.high, strict=True)
+    rows = [high - low + 1 + last - first for (low, high), first, last in reach]
+    rows[-1] = padded_row(rows[-1], type, window.forms, plan)
+    return ceil(prod(rows) * type.bytes / ACCESS_BYTES) * ACCESS_BYTES
+
+
+def padded_row(row: int, type: ScalarType, forms: tuple[Affine, ...], plan: KernelPlan) -> int:
+    """The row length of a window in shared memory: odd where threads walk down its columns.
+
+    Otherwise it is a multiple of the widest access, so that copies are vectors.
+    """
+    along = [d.dim for d in plan.dims if d.thread_axis == 0 and d.threads > 1]
+    if any(f.coefficient(d) for f in forms[:-1] for d in along):
+        return row + 1 - row % 2
+    unit = max(1, ACCESS_BYTES // type.bytes)
+    return ceil(row / unit) * unit
 
 
 def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: KernelPlan) -> int:
@@ -87,7 +114,7 @@ def _registers(
 ) -> int:
     """32-bit registers for results and fragments of all register points."""
     digits = {d.dim: d.registers for d in plan.dims}
-    targets = {_target(i.statement, program) for i in instances(kernel.body)}
+    targets = {source_of(i.statement, program).target for i in instances(kernel.body)}
     results = sum(_words(program.tensors[t].type.compute) for t in targets)
     total = prod(digits.values()) * results
     tiled = {p.dim for p in plan.loops}
@@ -102,11 +129,6 @@ def _registers(
                 here += words * prod(n for d, n in digits.items() if operand.uses(d))
         fragments = max(fragments, here)
     return total + fragments
-
-
-def _target(statement: str, program: tir.Program) -> str:
-    name = statement.removesuffix("_init")
-    return next(s.target for s in program.statements if s.name == name)
 
 
 def _words(type: ScalarType) -> int:

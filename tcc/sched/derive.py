@@ -21,6 +21,7 @@ from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
 from tcc.sched.reuse import Chain, chains
 from tcc.sched.row_plan import row_plan
+from tcc.sched.stage import stage_windows
 from tcc.sched.wishes import Wishes, none
 from tcc.target import Target
 
@@ -63,10 +64,11 @@ def derive(
     tilable = chains(kernel, program)
     found = candidates(kernel, program, target, wished)
     if found:
-        return min(found, key=lambda c: c.prediction.cycles).plan
+        best = min(found, key=lambda c: c.prediction.cycles).plan
+        return stage_windows(kernel, program, best, wished)
     if tilable and kernel.parallel and any(True for _ in structured(kernel, tilable, wished)):
         return None
-    return pointwise(kernel, wished)
+    return stage_windows(kernel, program, pointwise(kernel, wished), wished)
 
 
 def candidates(
@@ -109,8 +111,7 @@ def pointwise(kernel: KernelNest, wished: Wishes) -> KernelPlan:
             left //= threads
         plans[dim.name] = _placed(laid(dims, dim, threads, outer, inner), place, wished)
     laid_out = capped([plans[d.name] for d in dims], wished.blocks)
-    shared = {t: s for t, s in wished.staging.items() if s is Staging.SHARED}
-    return KernelPlan(kernel.name, laid_out, staging=tuple(sorted(shared.items())))
+    return KernelPlan(kernel.name, laid_out)
 
 
 def _lanes(dim: Dim, place: int, kernel: KernelNest) -> int:

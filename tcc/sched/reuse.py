@@ -115,6 +115,12 @@ def order(forms: tuple[Affine, ...], inner: frozenset[str]) -> tuple[int, ...]:
     return tuple(range(count))
 
 
+def source_of(name: str, program: tir.Program) -> tir.Statement:
+    """The source statement of a statement of the model."""
+    plain = _source(name)
+    return next(s for s in program.statements if s.name == plain)
+
+
 def _source(statement: str) -> str:
     return statement.removesuffix("_init")
 

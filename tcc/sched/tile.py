@@ -49,15 +49,13 @@ def tiled(kernel: KernelNest, program: tir.Program, target: Target, wished: Wish
     found = chains(kernel, program)
     dims = within_registers(kernel, _dims(kernel, wished, 0), program)
     plan = KernelPlan(kernel.name, dims, pipeline=wished.pipeline or 1)
-    if not found:
-        shared = {t: s for t, s in wished.staging.items() if s is Staging.SHARED}
-        return replace(plan, staging=tuple(sorted(shared.items())))
-    loops = _loops(kernel, found, plan, wished)
-    plan = replace(plan, loops=loops)
-    staging = stage(plan, found, program.tensors, wished)
-    plain = all(s is Staging.GLOBAL for _, s in staging)
-    if plain and not any(p.unroll and p.tile > 1 for p in loops):
-        return replace(plan, loops=(), pipeline=1)
+    plan = replace(plan, loops=_loops(kernel, found, plan, wished))
+    staging = stage(kernel, found, program, plan, wished)
+    operands = {o.tensor for c in found for o in c.operands}
+    plain = all(s is Staging.GLOBAL for t, s in staging if t in operands)
+    if plain and not any(p.unroll and p.tile > 1 for p in plan.loops):
+        windows = tuple((t, s) for t, s in staging if t not in operands)
+        return replace(plan, loops=(), pipeline=1, staging=windows)
     return replace(plan, staging=staging)
 
 

@@ -10,6 +10,7 @@ from math import ceil, prod
 from tcc.frontend import tir
 from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import DimPlan
+from tcc.sched.reuse import source_of
 
 MOST_RESULTS = 64
 """Values that a thread computes at a time, each statement's own ones counted."""
@@ -19,7 +20,7 @@ def within_registers(
     kernel: KernelNest, dims: tuple[DimPlan, ...], program: tir.Program
 ) -> tuple[DimPlan, ...]:
     """The digits with fewer registers, outermost dimensions cut first."""
-    targets = len({_target(i.statement, program) for i in instances(kernel.body)})
+    targets = len({source_of(i.statement, program).target for i in instances(kernel.body)})
     most = max(1, MOST_RESULTS // targets)
     smaller = {d.dim: d for d in dims}
     for plan in dims:
@@ -55,8 +56,3 @@ def _with_registers(plan: DimPlan, most: int) -> DimPlan:
     outer = even if 2 * even >= outer else outer
     tile = min(plan.tile, plan.threads * outer * inner)
     return replace(plan, tile=tile, outer=outer, inner=inner)
-
-
-def _target(statement: str, program: tir.Program) -> str:
-    name = statement.removesuffix("_init")
-    return next(s.target for s in program.statements if s.name == name)
