@@ -10,7 +10,7 @@ from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.sched.layout import capped, laid
 from tcc.sched.model import extent_of
-from tcc.sched.nest import KernelNest
+from tcc.sched.nest import Instance, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, RowPlan
 from tcc.sched.reuse import chains
 from tcc.sched.rows import Pass, RowForm, row_form, statement_of
@@ -20,7 +20,7 @@ from tcc.target import Target
 WARP = 32
 SHORTEST = 32
 PER_THREAD = 8
-MOST_KEPT = 32
+MOST_KEPT = 36
 MOST_THREADS = 1024
 BLOCK = 128
 COLUMN_THREADS = 8
@@ -46,7 +46,8 @@ def row_plan(
     if length < SHORTEST or _is_better_tiled(kernel, program, wished):
         return None
     if _runs_along(kernel, form, program) or not kernel.parallel:
-        return _along(kernel, form, _thread_count(length, points, form, target), wished)
+        threads = _thread_count(length, points, form, target)
+        return _along(kernel, form, _kept(form, threads, target, wished), wished)
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
     return _across(kernel, wished)
@@ -89,6 +90,15 @@ def _thread_count(length: int, points: int, form: RowForm, target: Target) -> in
     return threads
 
 
+def _kept(form: RowForm, threads: int, target: Target, wished: Wishes) -> int:
+    """More threads where that lets several passes keep the row in registers."""
+    passes = sum(isinstance(node, Pass) for node in form.nodes)
+    more = threads
+    while passes > 1 and not keeps(form, more, wished) and more < target.max_threads_per_block:
+        more *= 2
+    return more if keeps(form, more, wished) else threads
+
+
 def _along(kernel: KernelNest, form: RowForm, threads: int, wished: Wishes) -> KernelPlan:
     """Neighbouring threads take neighbouring positions of a row."""
     rows = max(1, BLOCK // threads) if threads == WARP else 1
@@ -107,8 +117,11 @@ def _row_dim(plan: DimPlan, rows: int) -> DimPlan:
 def _across(kernel: KernelNest, wished: Wishes) -> KernelPlan:
     """Neighbouring threads take neighbouring rows; a few share each row."""
     dims = kernel.parallel
+    threads = WARP
+    while threads < min(extent_of(dims[-1].extent), BLOCK):
+        threads *= 2
     plans = [
-        DimPlan(d.name, WARP, grid_axis=0, thread_axis=0, threads=WARP)
+        DimPlan(d.name, threads, grid_axis=0, thread_axis=0, threads=threads)
         if d is dims[-1]
         else laid(dims, d, 1, 1, 1)
         for d in dims
@@ -144,11 +157,18 @@ def _runs_along(kernel: KernelNest, form: RowForm, program: tir.Program) -> bool
 
 
 def _reads(form: RowForm, program: tir.Program) -> Iterator[set[str]]:
-    """For every read in a pass, the dimensions that move its last subscript by one."""
+    """For every read that changes along a row, the dimensions that move its last subscript by 1."""
+    loops = {d.name for d in form.loops}
     for node in form.nodes:
         for instance in node.instances if isinstance(node, Pass) else ():
             for read in tir.walk(statement_of(instance, program).value):
-                if isinstance(read, tir.Read) and read.subscripts:
+                if isinstance(read, tir.Read) and loops & _moved_by(read, instance):
                     at = affine_form(read.subscripts[-1])
                     here = at.substitute(instance.iterators) if at is not None else const(0)
                     yield {n for n in here.variables if here.coefficient(n) == 1}
+
+
+def _moved_by(read: tir.Read, instance: Instance) -> set[str]:
+    """The dimensions that the place of a read depends on."""
+    used = {e.name for s in read.subscripts for e in tir.walk(s) if isinstance(e, tir.Index)}
+    return {d for n in used for d in instance.iterators[n].variables}
