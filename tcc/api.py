@@ -94,15 +94,12 @@ class Kernel:
     ) -> dict[str, Array]:
         """Run on arrays: every input, and every in/out tensor, by name. The outputs by name.
 
-        CompileError for arrays that do not fit (E06), and for `check`, which is not supported yet
-        (E0911). RunError when the kernel crashes or hangs, ToolchainError when the device is not
-        there.
+        `check` uses the checking build of the host device: FindingsError, a RunError, for races,
+        accesses out of bounds and reads of undefined memory. CompileError for arrays that do not
+        fit (E06), and for `check` on another device (E0911). RunError when the kernel crashes or
+        hangs, ToolchainError when the device is not there.
         """
-        if check:
-            from tcc.run.checking import refuse_check
-
-            raise refuse_check()
-        return device_of(device).run(self.artifact, inputs, {})
+        return device_of(device, check=check).run(self.artifact, inputs, {})
 
     def __call__(self, *arrays: Any) -> Any:
         """Run on arrays in the order of the def, inputs first, then in/out tensors.
@@ -157,13 +154,17 @@ def request_of(
     return Request(source, entry or options.entry, merged, options, target_of(options, target))
 
 
-def device_of(name: str) -> Device:
-    """The device of a name. UsageError when there is none."""
+def device_of(name: str, *, check: bool = False) -> Device:
+    """The device of a name. UsageError when there is none, CompileError when it cannot check."""
     match name:
         case "host":
             from tcc.run.host import HostDevice
 
-            return HostDevice()
+            return HostDevice(check=check)
+        case "cuda" if check:
+            from tcc.run.checking import refuse_check
+
+            raise refuse_check(name)
         case "cuda":
             from tcc.run.cuda import CudaDevice
 

@@ -47,9 +47,11 @@ def test_run(matmul):
     np.testing.assert_array_equal(matmul(a, b), a @ b)
 
 
-def test_there_is_no_checking_build_yet(matmul):
+def test_only_the_host_device_checks(matmul):
+    a, b = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
+    np.testing.assert_array_equal(matmul.run({"A": a, "B": b}, check=True)["C"], a @ b)
     with pytest.raises(tcc.CompileError) as problem:
-        matmul.run({}, check=True)
+        matmul.run({}, device="cuda", check=True)
     assert [d.code for d in problem.value.diagnostics] == ["E0911"]
 
 

@@ -341,10 +341,10 @@ def test_verify_takes_its_settings_from_the_options_file(capfd, folder, monkeypa
 
 
 @pytest.mark.parametrize("command", ["verify", "run"])
-def test_there_is_no_checking_build_yet(capfd, folder, command):
+def test_only_the_host_device_checks(capfd, folder, command):
     np.savez(folder / "in.npz", A=np.zeros((1, 1), np.float32))
     more = ("--inputs", "in.npz", "--outputs", "out.npz") if command == "run" else ()
-    code, out, err = run(capfd, command, "matmul.tc", "--check", *more)
+    code, out, err = run(capfd, command, "matmul.tc", "--device", "cuda", "--check", *more)
     assert (code, out) == (1, "")
     assert "error[E0911]" in err
 

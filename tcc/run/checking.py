@@ -1,4 +1,4 @@
-"""The checking build: asked for by `--check` and `check=True`, and not supported yet."""
+"""The checking build is the host device's; asking a GPU for it is an error."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from tcc.errors import CompileError
 from tcc.source import Source, Span
 
 
-def refuse_check() -> CompileError:
-    """The error for everything that asks for the checking build."""
+def refuse_check(device: str) -> CompileError:
+    """The error for asking another device than the host for the checking build."""
     text = "--check"
     found = error(
         "E0911",
-        "a checking build is not supported yet",
+        f"there is no checking build for the device `{device}`",
         Span(Source("<arguments>", text), 0, len(text)),
         "asks for one",
-        notes=("`tcc verify` runs the threads in both orders, with poisoned memory",),
-        help=("leave `--check` out",),
+        notes=("races, bounds and undefined reads are checked on the CPU",),
+        help=("take the host device: `--device host --check`",),
     )
     return CompileError((found,))

@@ -50,15 +50,16 @@ def verify(
 ) -> Outcome:
     """Compare the kernels of a request; `device` is `host` or `cuda`.
 
-    `blocks`: at the given sizes, run a random sample of so many blocks of the last launch (host).
-    `awkward`: at most so many assignments besides the given ones; RECOMPILED or REPEATED when not
-    given. CompileError when the program is rejected at sizes that were asked for, and for what
-    cannot be asked (E0615, E0911). ToolchainError when a compiler or a GPU is missing. What a
-    kernel does wrong is in the outcome.
+    `check`: run the optimized kernel in the checking build (host). `blocks`: at the given sizes,
+    run a random sample of so many blocks of the last launch (host). `awkward`: at most so many
+    assignments besides the given ones; RECOMPILED or REPEATED when not given. CompileError when
+    the program is rejected at sizes that were asked for, and for what cannot be asked (E0615,
+    E0911). ToolchainError when a compiler or a GPU is missing. What a kernel does wrong is in the
+    outcome.
     """
-    if check:
-        raise refuse_check()
-    settings = Settings(device, request.options.verify, blocks, seed)
+    if check and device != "host":
+        raise refuse_check(device)
+    settings = Settings(device, request.options.verify, blocks, seed, check)
     return _Verification(request, settings, awkward).outcome()
 
 

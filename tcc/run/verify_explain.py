@@ -52,8 +52,9 @@ def order_matters(
 
 
 def crash(domain: Domain, message: str, order: str) -> Failure:
-    """A kernel that did not end as it should."""
-    return Failure(message, (*order_line(order), *doubts(domain)))
+    """A kernel that did not end as it should, or in which the checking build found something."""
+    summary, *facts = message.splitlines()
+    return Failure(summary, (*map(str.strip, facts), *order_line(order), *doubts(domain)))
 
 
 def unwritten_reference(domain: Domain, name: str, holes: Array) -> Failure:

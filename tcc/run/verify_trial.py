@@ -28,6 +28,8 @@ from tcc.run.verify_sizes import points
 
 RESPONSE_POINTS = 1 << 26
 """Statement instances up to which the oracle measures the response to noise."""
+CHECKING_COST = 12.0
+"""How much slower the checking build may be."""
 _ORDERS = {Order.FORWARD: "ascending", Order.REVERSE: "descending"}
 
 
@@ -43,12 +45,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Settings:
-    """How pairs are compared. `blocks`: run only that many blocks of the last launch (host)."""
+    """How pairs are compared.
+
+    `blocks`: run only that many blocks of the last launch (host). `check`: run the optimized
+    kernel in the checking build (host).
+    """
 
     device: str
     options: VerifyOptions
     blocks: int | None
     seed: int
+    check: bool = False
 
 
 def try_pair(pair: Pair, settings: Settings) -> Trial:
@@ -135,10 +142,11 @@ class _Run:
         """The device in both orders of the threads, where it has them."""
         if self._settings.device == "cuda":
             return [("", self._plain_device())]
-        timeout_s = float(self._settings.options.timeout_s)
+        check = self._settings.check
+        timeout_s = self._settings.options.timeout_s * (CHECKING_COST if check else 1.0)
         return [
-            (text, HostDevice(order=order, timeout_s=timeout_s, blocks=self.sample))
-            for order, text in _ORDERS.items()
+            (text, HostDevice(order=o, timeout_s=timeout_s, blocks=self.sample, check=check))
+            for o, text in _ORDERS.items()
         ]
 
     def _plain_device(self) -> Device:

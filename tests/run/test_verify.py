@@ -276,9 +276,29 @@ def test_large_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "too large for the reference kernel" in outcome.skips[0].reason
 
 
-def test_check_is_refused() -> None:
+def test_checking_build(breaks: Callable[..., None]) -> None:
+    asked = request("def f(float(N) A) -> (B) { B(i) = A(i) + A(0) }", {"preset": "naive"})
+    outcome = run(asked, check=True, awkward=3)
+    assert outcome.ok, outcome.text()
+    assert run(asked, check=True, blocks=1, awkward=0) is not None
+    # the same value, but from every thread
+    breaks(r"(B\[[^\]]*\] = [^;]*;)", r"\1 if (i == 1) B[0] = A[0] + A[0];")
+    assert run(asked, awkward=2).ok
+    outcome = run(asked, check=True, awkward=2)
+    assert not outcome.ok
+    assert "race" in outcome.text()
+
+
+def test_check_of_sampled_blocks() -> None:
+    asked = request("def f(float(N) A) -> (B) { B(i) = A(i) + 1.0 }", {"preset": "naive"}, N=900)
+    trial = run(asked, check=True, blocks=2, awkward=0).trials[0]
+    assert trial.ok, trial.failure
+    assert trial.blocks == 2
+
+
+def test_only_the_host_device_checks() -> None:
     with pytest.raises(CompileError, match="E0911"):
-        run(request(SUM), check=True)
+        run(request(SUM), device="cuda", check=True)
 
 
 def test_programs_without_sizes() -> None:
