@@ -6,7 +6,8 @@ The word after the three backticks says what a block is, the words after it what
     tc warn W0211    compiles with exactly these warnings
     tc reject E0401  is rejected with exactly these codes
     yaml ok          is a valid options file; `yaml reject E0501` is not
-    console          commands after `$ `, run by bash, with all that they print
+    console          commands after `$ `, run by bash, with all that they print; not run where
+                     `needs=TOOL` names a program that is missing
     pycon, python    runs; what a `>>>` prints is compared
 
 `file=NAME` writes a block to a file for the blocks below it. All blocks of a document run in one
@@ -51,6 +52,11 @@ class Block:
     def file(self) -> str | None:
         """The file that the block writes."""
         return self._value("file")
+
+    @property
+    def needs(self) -> str | None:
+        """The program without which the block cannot run."""
+        return self._value("needs")
 
     @property
     def entry(self) -> str | None:

@@ -108,10 +108,9 @@ def run_block(block: Block, names: dict[str, Any]) -> list[str]:
 
 
 def run_console(block: Block) -> list[str]:
-    asked = commands(block)
-    missing = {c.text.split()[0] for c in asked} & {"nvcc", "g++", "make"}
-    if any(shutil.which(tool) is None for tool in missing):
+    if block.needs is not None and shutil.which(block.needs) is None:
         return []
+    asked = commands(block)
     problems = []
     following = [c.text for c in asked[1:]] + [""]
     results = run_commands(asked)
