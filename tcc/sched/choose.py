@@ -11,11 +11,11 @@ from tcc.options import PRESETS, Options, resolved
 from tcc.sched.budget import needs, over_budget
 from tcc.sched.derive import derive, structured
 from tcc.sched.nest import KernelNest, Nest
-from tcc.sched.plan import KernelPlan, Plan
+from tcc.sched.plan import KernelPlan, Plan, Staging
 from tcc.sched.read_plan import read_plan
 from tcc.sched.reuse import chains
 from tcc.sched.tile import tiled
-from tcc.sched.unknown import unknown
+from tcc.sched.unknown import not_stageable, unknown
 from tcc.sched.wishes import Wishes, wishes
 from tcc.source import Span
 from tcc.target import Target
@@ -42,8 +42,9 @@ def choose_plan(
     """
     chooser = _Chooser(program, options, target, report)
     report.add(*_unknown_names(nest, program, options))
-    plans = tuple(chooser.kernel(k) for k in nest.kernels)
-    return Chosen(Plan(plans), tuple(chooser.notes))
+    plan = Plan(tuple(chooser.kernel(k) for k in nest.kernels))
+    report.add(*_not_staged(plan, program, options))
+    return Chosen(plan, tuple(chooser.notes))
 
 
 class _Chooser:
@@ -130,3 +131,12 @@ def _unknown_names(nest: Nest, program: tir.Program, options: Options) -> Iterat
     for name in mapping.plan:
         if name not in kernels:
             yield unknown("kernel", name, kernels, options.place_of_name(f"mapping.plan.{name}"))
+
+
+def _not_staged(plan: Plan, program: tir.Program, options: Options) -> Iterator[Diagnostic]:
+    """Tensors asked for in shared memory that no kernel can stage."""
+    for name, where in options.mapping.staging.items():
+        staged = any(p.stage(name) is Staging.SHARED for p in plan.kernels)
+        if where == Staging.SHARED.value and name in program.tensors and not staged:
+            place = options.place_of_name(f"mapping.staging.{name}")
+            yield not_stageable(name, place)

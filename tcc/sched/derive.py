@@ -15,7 +15,7 @@ from math import prod
 from tcc.frontend import tir
 from tcc.sched.budget import needs, over_budget
 from tcc.sched.layout import capped, laid
-from tcc.sched.loops import unrolled, whole_beyond
+from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
@@ -29,7 +29,6 @@ DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
 """(outer, inner) register digits of the row and of the column dimension."""
 
 MOST_POINTS = 128
-UNROLLED_LIMIT = 1280
 K_POINTS = (8, 16, 32)
 THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
@@ -202,6 +201,7 @@ class _Space:
         loops = dict.fromkeys(self._loop_plans(points, k) for k in (*K_POINTS, *small))
         staging = self._staging(threaded)
         depths = (wished.pipeline,) if wished.pipeline else PIPELINES
+        depths = depths if Staging.SHARED in dict(staging).values() else (1,)
         return [
             KernelPlan(self._kernel.name, dims, chosen, staging, depth)
             for chosen, depth in product(loops, depths)

@@ -10,6 +10,10 @@ from tcc.sched.reuse import Chain
 from tcc.sched.wishes import Wishes
 
 
+UNROLLED_LIMIT = 1280
+"""Instances in the body of an unrolled loop, where the options do not say."""
+
+
 def whole_beyond(
     chain: Chain, loops: tuple[LoopPlan, ...], dims: tuple[Dim, ...], wished: Wishes
 ) -> tuple[LoopPlan, ...]:

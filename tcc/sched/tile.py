@@ -8,7 +8,7 @@ from math import prod
 from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.sched.layout import capped, laid
-from tcc.sched.loops import unrolled, whole_beyond
+from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.nest import Dim, KernelNest, Nest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan, Staging
 from tcc.sched.reuse import Chain, chains
@@ -53,10 +53,12 @@ def tiled(kernel: KernelNest, program: tir.Program, target: Target, wished: Wish
     staging = stage(kernel, found, program, plan, wished)
     operands = {o.tensor for c in found for o in c.operands}
     plain = all(s is Staging.GLOBAL for t, s in staging if t in operands)
-    if plain and not any(p.unroll and p.tile > 1 for p in plan.loops):
+    unroll = wished.unroll is not None and any(p.unroll and p.tile > 1 for p in plan.loops)
+    if plain and not unroll:
         windows = tuple((t, s) for t, s in staging if t not in operands)
         return replace(plan, loops=(), pipeline=1, staging=windows)
-    return replace(plan, staging=staging)
+    shared = any(s is Staging.SHARED for _, s in staging)
+    return replace(plan, staging=staging, pipeline=plan.pipeline if shared else 1)
 
 
 def _dims(kernel: KernelNest, wished: Wishes, taken: int) -> tuple[DimPlan, ...]:
@@ -133,7 +135,8 @@ def _loops(
             size = _tile_size(wished, len(kernel.parallel) + k) or extent or 1
             loops.append(LoopPlan(dim.name, size if extent is None else min(size, extent)))
         whole = whole_beyond(chain, tuple(loops), kernel.parallel, wished)
-        limited = unrolled(whole, points * len(chain.updates), wished.unroll or 1)
+        limit = UNROLLED_LIMIT if wished.unroll is None else wished.unroll
+        limited = unrolled(whole, points * len(chain.updates), limit)
         result |= {p.dim: p for p in limited}
     return tuple(result.values())
 

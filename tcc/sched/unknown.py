@@ -1,4 +1,4 @@
-"""Names in an options file that the program does not have."""
+"""Names in an options file that the program does not have, or not in the role asked for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ def unknown(kind: str, name: str, known: Iterable[str], place: Span) -> Diagnost
     listed = ", ".join(f"`{n}`" for n in names)
     notes = () if help or not names else (f"there {_are(names)} {listed}",)
     return error("E0522", message, place, f"no {kind}", notes=notes, help=help)
+
+
+def not_stageable(tensor: str, place: Span) -> Diagnostic:
+    """The diagnostic for a tensor that no block can copy to shared memory."""
+    message = f"`{tensor}` cannot be copied to shared memory"
+    note = (
+        "a block copies boxes of tensors that its kernel reads at sums of indices and does not "
+        "write, and not where threads share rows"
+    )
+    return error("E0525", message, place, notes=(note,))
 
 
 def _are(names: list[str]) -> str:
