@@ -34,7 +34,7 @@ def explain_command(session: Session, /, file: str, **given: Any) -> None:
     session.report(compilation.diagnostics)
     for note in compilation.notes:
         session.note(note)
-    parts = [f"{stage}\n\n{compilation.dumps[stage]}" for stage in ("schedule", "plan")]
+    parts = [f"{stage}\n\n{compilation.dumps[stage]}" for stage in ("schedule", "derivation")]
     put("\n".join(part.rstrip("\n") + "\n" for part in parts))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -32,6 +33,7 @@ from tcc.sched.choose import choose_plan
 from tcc.sched.definedness import check_definedness
 from tcc.sched.dependences import Dependences, compute_dependences
 from tcc.sched.dependences import text as dependences_text
+from tcc.sched.derivation import text as derivation
 from tcc.sched.fix import fix_sizes
 from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
@@ -88,6 +90,22 @@ class Request:
     sizes: Mapping[str, int]
     options: Options
     target: Target
+
+
+class Dumps(Mapping[str, str]):
+    """The text of every stage, made when it is asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._makers = dict(makers)
+
+    def __getitem__(self, stage: str) -> str:
+        return self._makers[stage]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +167,8 @@ def compile_program(request: Request, *, stop_after: str | None = None) -> Compi
     """
     run = _Run(stop_after)
     state = _State(request, run)
-    try:
+    with suppress(_Stop):
         state.all_passes()
-    except _Stop:
-        pass
     return state.result()
 
 
@@ -206,7 +222,7 @@ class _State:
             self._reference,
             self._plan,
             run.report.items,
-            {stage: make() for stage, make in run.dumps.items()},
+            Dumps(run.dumps),
             tuple(run.timings),
             tuple(run.notes),
             self._preconditions,
@@ -292,6 +308,7 @@ class _State:
         )
         self._run.notes += chosen.notes
         self._plan = plan = chosen.plan
+        self._run.dumps["derivation"] = lambda: derivation(fixed, plan, program, request.target)
         return step(
             "lower",
             lambda: lower_all(model, program, fixed, plan),
