@@ -141,7 +141,11 @@ class _Kernel:
         single = _single_update(self._context, node)
         if single is not None and self._target(single[1]) not in self._registers:
             return self._accumulate(*single)
-        return [self._loop(node, lambda: [s for n in node.body for s in self._node(n)])]
+
+        def loop() -> list[ir.Statement]:
+            return [self._loop(node, lambda: [s for n in node.body for s in self._node(n)])]
+
+        return self._points.everywhere(loop) if self._points.differs(node.dim) else loop()
 
     def _loop(self, node: Loop, make: Make) -> ir.Statement:
         """A loop, unrolled where the plan allows so many instances."""

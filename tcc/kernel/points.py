@@ -1,4 +1,4 @@
-"""Where the lowering stands: the values of all loops, what is known of them, which guards remain."""
+"""Where the lowering stands: the values of all loops, what is known, which guards remain."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Points:
         self._sizes = frozenset(context.program.sizes)
         self._bound: dict[str, Affine] = {}
         self._facts: frozenset[Affine] = frozenset()
+        self._at_one_point = False
         self.count = 1
         for digit in frame.digits:
             self._values[digit.dim.name] = context.size(digit.value)
@@ -132,10 +133,10 @@ class Points:
 
     @contextmanager
     def _restored(self) -> Iterator[None]:
-        saved = dict(self._values), list(self._scopes), self._facts
+        saved = dict(self._values), list(self._scopes), self._facts, self._at_one_point
         with self.names.scope():
             yield
-        self._values, self._scopes, self._facts = saved
+        self._values, self._scopes, self._facts, self._at_one_point = saved
 
     def inside(self, conditions: list[Affine], make: Make) -> list[ir.Statement]:
         """What `make` builds, under conditions that are facts for it."""
@@ -143,6 +144,12 @@ class Points:
             self._facts = self._facts | frozenset(conditions)
             body = make()
         return [ir.If(tuple(conditions), tuple(body))] if conditions and body else body
+
+    def differs(self, dim: Dim) -> bool:
+        """Whether the range of a loop is not the same at all register points of the thread."""
+        registers = {name for digit in self.frame.digits for name, _ in digit.registers}
+        used = self.at(dim.low).variables | self.at(dim.high).variables
+        return not self._at_one_point and bool(used & registers)
 
     def loop(self, loop: Loop, make: Make, *, unroll: bool = False) -> ir.Statement:
         """A sequential loop around what `make` builds."""
@@ -155,10 +162,14 @@ class Points:
         return ir.For(name, low, high, 1, unroll, body)
 
     def everywhere(self, make: Make) -> list[ir.Statement]:
-        """What `make` builds, at every register point of the thread, dimensions named."""
-        if self.count == 1:
+        """What `make` builds, at every register point of the thread, dimensions named.
+
+        Inside of that it is the point where we are.
+        """
+        if self.count == 1 or self._at_one_point:
             return make()
         with self._restored():
+            self._at_one_point = True
             body: tuple[ir.Statement, ...] = (*self._bind(), *make())
         for digit in reversed(self.frame.digits):
             for name, extent in reversed(digit.registers):
