@@ -29,7 +29,11 @@ _COMMON = (
     "-ftrivial-auto-var-init=pattern",
     "-Wuninitialized",
 )
+# The bounds of constant indices cost nothing, so unroll: GCC does not know `#pragma unroll`.
 _GCC = (
+    "-fpeel-loops",
+    "--param=max-completely-peeled-insns=5000",
+    "--param=max-peel-branches=1000",
     "-fno-tree-vectorize",
     "-fsanitize=thread,bounds,alignment",
     "--param=tsan-instrument-func-entry-exit=0",
@@ -38,7 +42,8 @@ _CLANG = (
     "-Wno-everything",
     "-Wuninitialized",
     "-fno-vectorize",
-    "-fno-slp-vectorize",
+    "-mllvm",
+    "-slp-max-reg-size=128",
     "-mllvm",
     "-tsan-instrument-func-entry-exit=0",
     "-mllvm",

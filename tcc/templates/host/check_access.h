@@ -1,6 +1,9 @@
 // What an access does to the shadow, and what it finds there.
 #pragma once
 
+#define TCC_INLINE inline __attribute__((always_inline))
+#define TCC_COLD __attribute__((noinline))
+
 namespace {
 
 inline FindingKind race_kind(uint32_t thread, uint32_t other) {
@@ -16,112 +19,132 @@ struct Site {
   Access access;
 };
 
-inline void report(FindingKind kind, const Site& site, Other other) {
+inline void report(FindingKind kind, Site site, Other other) {
   report(kind, site.place, site.region, site.offset, site.bytes, site.access, other);
 }
 
-__attribute__((noinline)) void report_write(const Site& site, const Cell& cell, FindingKind kind,
+const Other kNobody = {kUnknownBlock, kNoThread, 0, kRead};
+
+TCC_COLD void report_write(Site site, const Cell& cell, FindingKind kind,
                                             uint32_t block) {
-  const Access access = cell.flags & kAtomicWrite ? kAtomic : kWrite;
-  report(kind, site, {block, cell.write_thread, cell.write_place, access});
+  const Access access = cell.writer & kAtomicWrite ? kAtomic : kWrite;
+  report(kind, site, {block, cell.write_thread(), cell.write_place, access});
 }
 
-__attribute__((noinline)) void report_read(const Site& site, const Cell& cell, FindingKind kind,
+TCC_COLD void report_read(Site site, const Cell& cell, FindingKind kind,
                                            uint32_t block, uint32_t thread) {
   report(kind, site, {block, thread, cell.read_place, kRead});
 }
 
-// Conflicts with what other threads of this block have done since the last barrier.
+// The last write was not in an earlier epoch of this block: it may be a conflict, or missing. Says
+// whether the granule is part of an array at all.
 template <Access A>
-inline __attribute__((always_inline)) void check_block(const Cell& cell, const Site& site, int me,
-                                                       uint32_t clock) {
-  const int warp = me >> 5;
-  if (cell.write_epoch == epoch && cell.write_thread != me &&
-      !is_ordered(warp, cell.write_thread, cell.write_clock, clock) &&
-      !(A == kAtomic && cell.flags & kAtomicWrite))
-    report_write(site, cell, race_kind(me, cell.write_thread), kUnknownBlock);
-  if (A == kRead || cell.read_epoch != epoch) return;
-  const uint32_t others = cell.read_lanes & ~bit(me);
-  if (cell.read_thread >> 5 != warp)
-    report_read(site, cell, kRace, kUnknownBlock, cell.read_thread);
-  else if (cell.other_reader != kNoThread)
-    report_read(site, cell, kRace, kUnknownBlock, cell.other_reader);
-  else if (others && cell.read_clock >= clock)
-    report_read(site, cell, kWarpRace, kUnknownBlock, uint32_t(warp * 32 + lowest(others)));
+TCC_COLD bool check_last_write(const Cell& cell, Site site, Now now, bool initialised) {
+  if (cell.write_epoch == kNoArray && site.region == kShared) {
+    report(kOutOfBounds, site, kNobody);
+    return false;
+  }
+  const uint32_t writer = cell.write_thread();
+  if (cell.write_epoch & kPending && (cell.write_epoch & ~kPending) >= block_epoch)
+    report_write(site, cell, kPendingCopy, kUnknownBlock);
+  else if (cell.write_epoch != epoch && A != kWrite && !initialised)
+    report(kUninitialised, site, kNobody);
+  else if (cell.write_epoch == epoch && writer != now.thread &&
+           !now.is_after(writer, cell.write_clock) &&
+           !(A == kAtomic && cell.writer & kAtomicWrite))
+    report_write(site, cell, race_kind(now.thread, writer), kUnknownBlock);
+  return true;
 }
 
-inline __attribute__((always_inline)) void note_read(Cell& cell, int me, uint32_t clock,
-                                                     uint32_t place) {
-  if (cell.read_epoch != epoch) {
-    cell.read_epoch = epoch;
-    cell.other_reader = kNoThread;
-  } else if (cell.read_thread >> 5 != me >> 5) {
-    cell.other_reader = uint16_t(me);
-    return;
-  } else if (clock <= cell.read_clock) {
-    cell.read_lanes |= bit(me);
-    return;
+// A write, in an epoch in which the element has been read.
+TCC_COLD void check_readers(const Cell& cell, Site site, Now now) {
+  const bool many = uint32_t(cell.readers) == kManyWarps;
+  if (cell.reader >> 5 != now.warp())
+    return report_read(site, cell, kRace, kUnknownBlock, cell.reader);
+  if (many) return report_read(site, cell, kRace, kUnknownBlock, cell.other_reader);
+  const uint32_t others = cell.read_lanes & ~now.lane_bit;
+  if (others && (cell.readers & 0xffff) >= now.clock)
+    report_read(site, cell, kWarpRace, kUnknownBlock, now.warp() * 32 + uint32_t(lowest(others)));
+}
+
+TCC_COLD void note_other_read(Cell& cell, Now now, uint32_t place) {
+  if (cell.read_epoch() == epoch) {
+    if (cell.reader >> 5 != now.warp()) {
+      cell.other_reader = uint16_t(now.thread);
+      cell.readers |= kManyWarps;
+      return;
+    }
+    if ((cell.readers & 0xffff) > now.clock) {
+      cell.read_lanes |= now.lane_bit;
+      return;
+    }
   }
-  cell.read_thread = uint16_t(me);
-  cell.read_clock = uint16_t(clock);
-  cell.read_lanes = bit(me);
+  cell.readers = now.reads;
+  cell.reader = uint16_t(now.thread);
+  cell.read_lanes = now.lane_bit;
   cell.read_place = place;
 }
 
+TCC_INLINE void note_read(Cell& cell, const Now& now, uint32_t place) {
+  if (cell.readers == now.reads)
+    cell.read_lanes |= now.lane_bit;
+  else if (cell.readers != (now.reads | kManyWarps))
+    note_other_read(cell, now, place);
+}
+
 template <Access A>
-inline __attribute__((always_inline)) void note_write(Cell& cell, int me, uint32_t clock,
-                                                      uint32_t place, uint32_t flags) {
+TCC_INLINE void note_write(Cell& cell, const Now& now, uint32_t place,
+                                                      uint32_t flags = 0) {
   // A plain write that an atomic operation of the same thread covers stays a plain one.
-  if (A == kAtomic &&
-      !(cell.write_epoch == epoch && cell.write_thread == me && !(cell.flags & kAtomicWrite)))
-    flags |= kAtomicWrite;
+  const bool covers = cell.write_epoch == epoch && cell.writer == now.thread;
+  if (A == kAtomic && !covers) flags |= kAtomicWrite;
   cell.write_epoch = epoch;
-  cell.write_thread = uint16_t(me);
-  cell.write_clock = uint16_t(clock);
+  cell.writer = uint16_t(now.thread | flags);
+  cell.write_clock = uint16_t(now.clock);
   cell.write_place = place;
-  cell.flags = uint16_t(flags);
 }
 
-inline __attribute__((always_inline)) void check_pending(const Cell& cell, const Site& site) {
-  if (__builtin_expect(cell.flags & kPending, 0) && cell.write_epoch >= block_epoch)
-    report_write(site, cell, kPendingCopy, kUnknownBlock);
+// Conflicts with what threads of this block have done since the last barrier. Says whether the
+// granule is part of an array.
+template <Access A>
+TCC_INLINE bool check_block(const Cell& cell, const Site& site, const Now& now,
+                            bool initialised) {
+  const bool is_earlier = cell.write_epoch - block_epoch < epoch - block_epoch;
+  if (__builtin_expect(!is_earlier, 0) &&
+      !check_last_write<A>(cell, site, now, initialised))
+    return false;
+  if (A != kRead && cell.read_epoch() == epoch) check_readers(cell, site, now);
+  return true;
 }
 
-template <unsigned N, Access A>
-inline __attribute__((always_inline)) void access_shared(uint64_t offset, uint32_t place,
-                                                         unsigned bytes = N) {
+template <Access A>
+TCC_INLINE void access_shared(uint64_t offset, uint32_t place, unsigned bytes) {
   const uint64_t first = offset >> shared_shift, last = (offset + bytes - 1) >> shared_shift;
-  Site site{place, kShared, int64_t(offset), bytes, A};
-  if (__builtin_expect(!shared_owner[first] || shared_owner[first] != shared_owner[last], 0))
-    return report(kOutOfBounds, site, {kUnknownBlock, kNoThread, 0, kRead});
-  const int me = tcc_self.linear;
-  const uint32_t clock = clocks[me];
-  for (Cell* cell = shared_cells + first; cell <= shared_cells + last; ++cell) {
-    site.offset = int64_t(cell - shared_cells) << shared_shift;
-    check_pending(*cell, site);
-    if (A != kWrite && __builtin_expect(cell->write_epoch < block_epoch, 0))
-      report(kUninitialised, site, {kUnknownBlock, kNoThread, 0, kRead});
-    check_block<A>(*cell, site, me, clock);
+  const Now now;
+  for (uint64_t i = first; i <= last; ++i) {
+    Cell& cell = shared_cells[i];
+    const Site site{place, kShared, int64_t(i << shared_shift), bytes, A};
+    if (!check_block<A>(cell, site, now, false)) return;
     if (A == kRead)
-      note_read(*cell, me, clock, place);
+      note_read(cell, now, place);
     else
-      note_write<A>(*cell, me, clock, place, 0);
+      note_write<A>(cell, now, place);
   }
 }
 
 // Conflicts with what other blocks of this launch have done.
 template <Access A>
-inline __attribute__((always_inline)) void check_grid(const GlobalCell& cell, const Site& site) {
-  if (cell.write_epoch >= launch_epoch && !(A == kAtomic && cell.flags & kAtomicWrite)) {
+TCC_INLINE void check_grid(const GlobalCell& cell, const Site& site) {
+  if (cell.write_epoch >= launch_epoch && !(A == kAtomic && cell.writer & kAtomicWrite)) {
     if (cell.write_epoch < block_epoch)
       report_write(site, cell, kBlockRace, cell.write_block);
-    else if (cell.flags & kManyBlocks)
+    else if (cell.writer & kManyBlocks)
       report(kBlockRace, site, {kUnknownBlock, kNoThread, 0, kAtomic});
   }
-  if (A == kRead || cell.read_epoch < launch_epoch) return;
-  if (cell.read_epoch < block_epoch)
-    report_read(site, cell, kBlockRace, cell.read_block, cell.read_thread);
-  else if (cell.flags & kReadByMany)
+  if (A == kRead || cell.read_epoch() < launch_epoch) return;
+  if (cell.read_epoch() < block_epoch)
+    report_read(site, cell, kBlockRace, cell.read_block, cell.reader);
+  else if (cell.read_by_many)
     report_read(site, cell, kBlockRace, cell.first_block, cell.first_thread);
 }
 
@@ -129,71 +152,99 @@ inline uint32_t linear_block() {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-inline __attribute__((always_inline)) void note_global_read(GlobalCell& cell, int me,
-                                                            uint32_t clock, uint32_t place) {
-  if (cell.read_epoch < launch_epoch) {
-    cell.flags &= uint16_t(~kReadByMany);
-  } else if (cell.read_epoch < block_epoch && !(cell.flags & kReadByMany)) {
-    cell.flags |= kReadByMany;
+TCC_INLINE void note_global_read(GlobalCell& cell, const Now& now,
+                                                            uint32_t place) {
+  if (cell.read_epoch() < launch_epoch) {
+    cell.read_by_many = false;
+  } else if (cell.read_epoch() < block_epoch && !cell.read_by_many) {
+    cell.read_by_many = true;
     cell.first_block = cell.read_block;
-    cell.first_thread = cell.read_thread;
+    cell.first_thread = cell.reader;
   }
-  note_read(cell, me, clock, place);
+  note_read(cell, now, place);
   cell.read_block = linear_block();
 }
 
 template <Access A>
-inline __attribute__((always_inline)) void note_global_write(GlobalCell& cell, int me,
-                                                             uint32_t clock, uint32_t place) {
-  uint32_t flags = cell.flags & kReadByMany;
-  if (A == kAtomic && cell.write_epoch >= launch_epoch &&
-      (cell.write_epoch < block_epoch || cell.flags & kManyBlocks))
-    flags |= kManyBlocks;
-  note_write<A>(cell, me, clock, place, flags);
+TCC_INLINE void note_global_write(GlobalCell& cell, const Now& now,
+                                                             uint32_t place) {
+  const bool atomics = A == kAtomic && cell.write_epoch >= launch_epoch;
+  const bool many = atomics && (cell.write_epoch < block_epoch || cell.writer & kManyBlocks);
+  note_write<A>(cell, now, place, many ? kManyBlocks : 0);
   cell.write_block = linear_block();
 }
 
-template <unsigned N, Access A>
-inline __attribute__((always_inline)) void access_global(char* address, uint32_t place,
-                                                         unsigned bytes = N) {
-  const int32_t index = int32_t((uint64_t(address - global_begin)) >> slot_shift);
-  const Region& region = regions[index];
-  const uint64_t offset = uint64_t(address - region.data);
-  Site site{place, index, int64_t(offset), bytes, A};
-  if (__builtin_expect(offset + bytes > region.bytes || offset >= region.bytes, 0))
-    return report(kOutOfBounds, site, {kUnknownBlock, kNoThread, 0, kRead});
-  if (!region.cells) {
-    if (A != kRead) report(kInputWrite, site, {kUnknownBlock, kNoThread, 0, kRead});
-    return;
-  }
+template <Access A>
+TCC_INLINE void access_cells(const Region& region, int32_t index, uint64_t offset, uint32_t place,
+                             unsigned bytes) {
   const uint64_t first = offset >> region.shift, last = (offset + bytes - 1) >> region.shift;
   region.touched[first >> kChunkShift] = region.touched[last >> kChunkShift] = 1;
-  const int me = tcc_self.linear;
-  const uint32_t clock = clocks[me];
-  for (GlobalCell* cell = region.cells + first; cell <= region.cells + last; ++cell) {
-    site.offset = int64_t(cell - region.cells) << region.shift;
-    if (A != kWrite && !cell->write_epoch && !region.initialised && !assume_initialised)
-      report(kUninitialised, site, {kUnknownBlock, kNoThread, 0, kRead});
-    check_grid<A>(*cell, site);
-    check_block<A>(*cell, site, me, clock);
+  const bool initialised = region.initialised || assume_initialised;
+  const Now now;
+  for (uint64_t i = first; i <= last; ++i) {
+    GlobalCell& cell = region.cells[i];
+    const Site site{place, index, int64_t(i << region.shift), bytes, A};
+    check_grid<A>(cell, site);
+    check_block<A>(cell, site, now, initialised || cell.write_epoch);
     if (A == kRead)
-      note_global_read(*cell, me, clock, place);
+      note_global_read(cell, now, place);
     else
-      note_global_write<A>(*cell, me, clock, place);
+      note_global_write<A>(cell, now, place);
   }
 }
 
-template <unsigned N, Access A>
-inline __attribute__((always_inline)) void check_access(void* pointer, uint32_t place,
-                                                        unsigned bytes = N) {
-  char* address = static_cast<char*>(pointer);
-  const uint64_t in_shared = uint64_t(address - shared_start);
-  if (in_shared < shared_bytes) return access_shared<N, A>(in_shared, place, bytes);
-  if (uint64_t(address - global_begin) < global_bytes)
-    access_global<N, A>(address, place, bytes);
+template <Access A>
+TCC_COLD void report_global(int32_t index, uint64_t offset, uint32_t place, unsigned bytes) {
+  const bool inside = offset < regions[index].bytes && offset + bytes <= regions[index].bytes;
+  report(inside ? kInputWrite : kOutOfBounds, {place, index, int64_t(offset), bytes, A}, kNobody);
 }
 
-__attribute__((noinline)) void report_misaligned(void* pointer, uint32_t place, unsigned bytes,
+// A call of its own, so that a read of an input saves no registers.
+template <unsigned N, Access A>
+__attribute__((noinline)) void enter_shared(uint64_t offset, uint32_t place) {
+  access_shared<A>(offset, place, N);
+}
+
+// An access of any length. Everything but most reads of inputs comes here.
+template <Access A>
+TCC_INLINE void find_region(char* address, uint32_t place, unsigned bytes) {
+  const uint64_t in_global = uint64_t(address - global_begin);
+  if (in_global >= global_bytes) return;
+  const int32_t index = int32_t(in_global >> slot_shift);
+  const Region& region = regions[index];
+  const uint64_t offset = uint64_t(address - region.data);
+  if (__builtin_expect(offset >= region.bytes || region.bytes - offset < bytes, 0))
+    return report_global<A>(index, offset, place, bytes);
+  if (region.cells) return access_cells<A>(region, index, offset, place, bytes);
+  if (A != kRead) report_global<A>(index, offset, place, bytes);
+}
+template <unsigned N, Access A>
+__attribute__((noinline)) void find_region(char* address, uint32_t place) {
+  find_region<A>(address, place, N);
+}
+
+template <unsigned N, Access A>
+TCC_INLINE void check_access(void* pointer, uint32_t place) {
+  char* address = static_cast<char*>(pointer);
+  if (A == kRead) {
+    const uint64_t index = uint64_t(address - global_begin) >> slot_shift;
+    if (index < region_count && uint64_t(address - regions[index].data) < regions[index].free_bytes)
+      return;
+  }
+  const uint64_t in_shared = uint64_t(address - shared_start);
+  if (in_shared < shared_bytes) return enter_shared<N, A>(in_shared, place);
+  find_region<N, A>(address, place);
+}
+
+template <Access A>
+TCC_COLD void check_bytes(void* pointer, uint32_t place, unsigned bytes) {
+  char* address = static_cast<char*>(pointer);
+  const uint64_t in_shared = uint64_t(address - shared_start);
+  if (in_shared < shared_bytes) return access_shared<A>(in_shared, place, bytes);
+  find_region<A>(address, place, bytes);
+}
+
+TCC_COLD void report_misaligned(void* pointer, uint32_t place, unsigned bytes,
                                                  Access access) {
   char* address = static_cast<char*>(pointer);
   const uint64_t in_shared = uint64_t(address - shared_start);

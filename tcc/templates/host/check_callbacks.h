@@ -6,22 +6,22 @@ namespace {
 
 // A vector access that the compiler believes to be aligned.
 template <unsigned N, Access A>
-inline __attribute__((always_inline)) void check_aligned(void* pointer, uint32_t place) {
+TCC_INLINE void check_aligned(void* pointer, uint32_t place) {
   if (N > 1 && __builtin_expect(reinterpret_cast<uintptr_t>(pointer) & (N - 1), 0))
     report_misaligned(pointer, place, N, A);
   check_access<N, A>(pointer, place);
 }
 
 // Clang copies a vector of 16 bytes by memcpy, which forgets its alignment.
-inline __attribute__((always_inline)) void check_range(void* pointer, uint64_t bytes,
+TCC_INLINE void check_range(void* pointer, uint64_t bytes,
                                                        uint32_t place, bool write) {
   if (!bytes) return;
   if (bytes == 16 && __builtin_expect(reinterpret_cast<uintptr_t>(pointer) & 15, 0))
     report_misaligned(pointer, place, 16, write ? kWrite : kRead);
-  if (write)
-    check_access<16, kWrite>(pointer, place, unsigned(bytes));
-  else
-    check_access<16, kRead>(pointer, place, unsigned(bytes));
+  if (bytes == 16) return write ? check_access<16, kWrite>(pointer, place)
+                                : check_access<16, kRead>(pointer, place);
+  return write ? check_bytes<kWrite>(pointer, place, unsigned(bytes))
+               : check_bytes<kRead>(pointer, place, unsigned(bytes));
 }
 
 // Of the name of an array type, such as `'float [64]'`.

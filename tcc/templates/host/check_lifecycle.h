@@ -13,12 +13,17 @@ void check_slots(char* begin, uint64_t bytes, uint32_t shift) {
 }
 
 void check_setup(const Buffer* buffers) {
-  epoch = 1;
-  regions = reserve<Region>(job->buffers + 1);
+  epoch = kNeverWritten;
+  region_count = job->buffers;
+  regions = reserve<Region>(region_count);
   for (uint32_t i = 0; i < job->buffers; ++i) {
     const Buffer& b = buffers[i];
     Region& r = regions[i];
-    r = {buffer_data[i], b.bytes, nullptr, nullptr, b.granule_shift, b.initialised != 0};
+    r.data = buffer_data[i];
+    r.bytes = b.bytes;
+    r.shift = b.granule_shift;
+    r.initialised = b.initialised;
+    if (!b.writable) r.free_bytes = b.bytes < 16 ? 0 : b.bytes - 15;
     if (!b.writable) continue;
     const uint64_t cells = (b.bytes >> r.shift) + 1;
     r.cells = reserve<GlobalCell>(cells);
@@ -31,12 +36,13 @@ void check_find_shared(char* begin, char* end) {
   shared_bytes = uint64_t(end - begin);
   shared_shift = job->shared_shift;
   shared_cells = reserve<Cell>((shared_bytes >> shared_shift) + 1);
-  shared_owner = reserve<uint8_t>((shared_bytes >> shared_shift) + 1);
 }
 
-void own_shared(uint64_t offset, uint64_t bytes, uint8_t owner) {
-  const uint64_t first = offset >> shared_shift;
-  __builtin_memset(shared_owner + first, owner, ((offset + bytes - 1) >> shared_shift) - first + 1);
+// Says of some bytes of shared memory whether they are part of an array of the running kernel.
+void mark_shared(uint64_t offset, uint64_t bytes, uint32_t mark) {
+  if (!bytes) return;
+  for (uint64_t i = offset >> shared_shift; i <= (offset + bytes - 1) >> shared_shift; ++i)
+    shared_cells[i].write_epoch = mark;
 }
 
 bool same_name(const char* one, const char* other) {
@@ -44,17 +50,25 @@ bool same_name(const char* one, const char* other) {
   return *one == *other;
 }
 
-// The arrays of the kernel that runs now own their granules; all others are out of bounds.
-void check_launch_begins(uint64_t dynamic_offset, uint64_t dynamic_bytes) {
-  launch_epoch = ++epoch;
-  if (!shared_bytes) return;
-  __builtin_memset(shared_owner, 0, (shared_bytes >> shared_shift) + 1);
+void mark_arrays(const char* kernel, uint32_t mark) {
   const SharedArray* arrays = table<SharedArray>(job->array_offset);
   for (uint32_t i = 0; i < job->arrays; ++i)
-    if (same_name(arrays[i].kernel, current_kernel) && arrays[i].bytes)
-      own_shared(arrays[i].offset, arrays[i].bytes, uint8_t(i % (kDynamicArray - 1) + 1));
-  if (!job->arrays) own_shared(0, shared_bytes, 1);  // the compiler gave no names
-  if (dynamic_bytes) own_shared(dynamic_offset, dynamic_bytes, kDynamicArray);
+    if (same_name(arrays[i].kernel, kernel)) mark_shared(arrays[i].offset, arrays[i].bytes, mark);
+  if (!job->arrays) mark_shared(0, shared_bytes, mark);  // the compiler gave no names
+}
+
+// All shared memory but the arrays of the kernel that runs now is out of bounds.
+void check_launch_begins(uint64_t dynamic_offset, uint64_t dynamic_bytes) {
+  static const char* last_kernel = "";
+  static uint64_t last_dynamic_bytes;
+  launch_epoch = ++epoch;
+  if (!shared_bytes) return;
+  mark_arrays(last_kernel, kNoArray);
+  mark_shared(dynamic_offset, last_dynamic_bytes, kNoArray);
+  mark_arrays(current_kernel, kNeverWritten);
+  mark_shared(dynamic_offset, dynamic_bytes, kNeverWritten);
+  last_kernel = current_kernel;
+  last_dynamic_bytes = dynamic_bytes;
 }
 
 void check_launch_ends(bool all_blocks) {
@@ -108,21 +122,21 @@ void for_pending(char* to, unsigned bytes, Action action) {
 // From here on, until its thread waits for it, the copy may write at any time.
 void check_copy_begins(char* to, const char* from, unsigned bytes, unsigned zeros, int line) {
   const uint32_t place = place_of(line);
-  if (bytes > zeros) check_access<16, kRead>(const_cast<char*>(from), place, bytes - zeros);
+  if (bytes > zeros) check_bytes<kRead>(const_cast<char*>(from), place, bytes - zeros);
   if (reinterpret_cast<uintptr_t>(to) & (bytes - 1)) report_misaligned(to, place, bytes, kWrite);
-  check_access<16, kWrite>(to, place, bytes);
-  for_pending(to, bytes, [](Cell& cell) { cell.flags |= kPending; });
+  check_bytes<kWrite>(to, place, bytes);
+  for_pending(to, bytes, [](Cell& cell) { cell.write_epoch |= kPending; });
 }
 
 void check_copy_lands(char* to, unsigned bytes, int line) {
   for_pending(to, bytes, [](Cell& cell) {
-    if (cell.write_thread == tcc_self.linear) cell.flags &= uint16_t(~kPending);
+    if (cell.write_thread() == uint32_t(tcc_self.linear)) cell.write_epoch &= ~kPending;
   });
-  check_access<16, kWrite>(to, place_of(line), bytes);
+  check_bytes<kWrite>(to, place_of(line), bytes);
 }
 
 }  // namespace
 
 extern "C" void tcc_note_atomic(void* address, unsigned bytes, int line) {
-  check_access<16, kAtomic>(address, place_of(line), bytes);
+  check_bytes<kAtomic>(address, place_of(line), bytes);
 }

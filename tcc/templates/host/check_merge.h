@@ -11,7 +11,7 @@ struct Touch {
   uint16_t write_thread, read_thread;
   uint32_t spare;
 };
-enum : uint32_t { kWrote = 256, kHasRead = 512 };
+enum : uint32_t { kWrote = 1, kHasRead = 2 };
 
 constexpr uint32_t kMaxWorkers = 256;
 int logs[kMaxWorkers];
@@ -59,13 +59,13 @@ void check_worker_begins() {
 }
 
 void log_cell(LogWriter& log, uint32_t region, uint64_t index, const GlobalCell& c) {
-  const bool wrote = c.write_epoch > fork_epoch, has_read = c.read_epoch > fork_epoch;
+  const bool wrote = c.write_epoch > fork_epoch, has_read = c.read_epoch() > fork_epoch;
   if (!wrote && !has_read) return;
-  uint32_t flags = c.flags & kAtomicWrite;
+  uint32_t flags = c.writer & kAtomicWrite;
   if (wrote) flags |= kWrote;
   if (has_read) flags |= kHasRead;
   log.add({region, flags, index, c.write_block, c.read_block, c.write_place, c.read_place,
-           c.write_thread, c.read_thread, 0});
+           uint16_t(c.write_thread()), c.reader, 0});
 }
 
 void check_worker_ends() {
@@ -96,26 +96,25 @@ void report_merged(const Touch& t, Access access, Other other) {
 void merge(const Touch& t) {
   GlobalCell& c = regions[t.region].cells[t.cell];
   const bool wrote = t.flags & kWrote, has_read = t.flags & kHasRead;
-  const bool atomics = t.flags & c.flags & kAtomicWrite;
-  const bool written = c.write_epoch >= launch_epoch, read = c.read_epoch >= launch_epoch;
-  const Other writer{c.write_block, c.write_thread, c.write_place,
-                     c.flags & kAtomicWrite ? kAtomic : kWrite};
+  const bool atomics = t.flags & c.writer & kAtomicWrite;
+  const bool written = c.write_epoch >= launch_epoch, read = c.read_epoch() >= launch_epoch;
+  const Other writer{c.write_block, c.write_thread(), c.write_place,
+                     c.writer & kAtomicWrite ? kAtomic : kWrite};
   const Access access = t.flags & kAtomicWrite ? kAtomic : kWrite;
   if (wrote && written && !atomics) report_merged(t, access, writer);
   if (wrote && read)
-    report_merged(t, access, {c.read_block, c.read_thread, c.read_place, kRead});
+    report_merged(t, access, {c.read_block, c.reader, c.read_place, kRead});
   if (has_read && written) report_merged(t, kRead, writer);
   if (wrote) {
     c.write_epoch = launch_epoch;
     c.write_block = t.write_block;
-    c.write_thread = t.write_thread;
+    c.writer = uint16_t(t.write_thread | (t.flags & kAtomicWrite));
     c.write_place = t.write_place;
-    c.flags = uint16_t(t.flags & kAtomicWrite);
   }
   if (has_read) {
-    c.read_epoch = launch_epoch;
+    c.readers = uint64_t(launch_epoch) << 32;
     c.read_block = t.read_block;
-    c.read_thread = t.read_thread;
+    c.reader = t.read_thread;
     c.read_place = t.read_place;
   }
 }

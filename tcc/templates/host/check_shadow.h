@@ -9,40 +9,45 @@
 
 namespace {
 
-enum CellFlags : uint16_t {
-  kAtomicWrite = 1,  // the last write was an atomic operation
-  kManyBlocks = 2,   // so were those of other blocks before it, in this launch
-  kReadByMany = 4,   // several blocks have read it in this launch
-  kPending = 8,      // an asynchronous copy of write_thread to here is under way
+enum WriterFlags : uint16_t {
+  kThread = 0x03ff,       // the bits of the thread
+  kManyBlocks = 0x4000,   // several blocks of this launch have updated it atomically
+  kAtomicWrite = 0x8000,  // the last write was an atomic operation
 };
+constexpr uint32_t kPending = 0x80000000;  // in write_epoch: an asynchronous copy is under way
+constexpr uint32_t kManyWarps = 0xffffffff;
+constexpr uint32_t kNoArray = 0, kNeverWritten = 1;  // epochs of shared memory; others are larger
 
 struct Cell {
-  uint32_t write_epoch, read_epoch;
-  uint16_t write_thread, write_clock;
-  uint16_t read_thread, read_clock;
-  uint32_t read_lanes;    // lanes of that thread's warp that have read in read_epoch at read_clock
+  uint32_t write_epoch;
+  uint32_t read_lanes;  // lanes of the reader's warp that have read, see `readers`
+  uint64_t readers;     // epoch << 32 | warp << 16 | clock of the last reads; or kManyWarps
+  uint16_t writer, write_clock;
+  uint16_t reader, other_reader;  // of two warps where `readers` says kManyWarps
   uint32_t write_place, read_place;
-  uint16_t other_reader;  // a reader of another warp in read_epoch, or kNoThread
-  uint16_t flags;
+
+  uint32_t read_epoch() const { return uint32_t(readers >> 32); }
+  uint32_t write_thread() const { return writer & kThread; }
 };
 struct GlobalCell : Cell {
   uint32_t write_block, read_block;
-  uint32_t first_block;   // of those of kReadByMany
+  uint32_t first_block;   // of those that have read it, where read_by_many
   uint16_t first_thread;
-  uint16_t spare;
+  bool read_by_many;      // several blocks of this launch have read it
 };
 
 struct Region {
   char* data;
+  uint64_t free_bytes;  // reads of up to 16 bytes that begin within them are right: of an input
   uint64_t bytes;
   GlobalCell* cells;    // null: an input, which has no shadow
   uint8_t* touched;     // a byte for each chunk of cells that this launch has touched
   uint32_t shift;       // a granule has 1 << shift bytes
   bool initialised;     // in/out tensors are before the launch
+  uint64_t spare[2];    // 64 bytes
 };
 
 constexpr uint32_t kChunkShift = 12;
-constexpr uint32_t kDynamicArray = 255;
 
 uint32_t epoch, block_epoch, launch_epoch;  // now; when this block, this launch began
 uint16_t clocks[kMaxThreads];
@@ -51,13 +56,13 @@ bool assume_initialised;  // a launch before this one has run only some of its b
 char* global_begin;  // buffer i lies in slot i: from global_begin + (i << slot_shift)
 uint64_t global_bytes;
 uint32_t slot_shift;
+uint64_t region_count;
 Region* regions;
 
 char* shared_start;
 uint64_t shared_bytes;
 uint32_t shared_shift;
 Cell* shared_cells;
-uint8_t* shared_owner;  // by granule: the array that it is part of; 0: none
 
 template <class T>
 T* reserve(uint64_t count) {
@@ -67,8 +72,22 @@ T* reserve(uint64_t count) {
   return static_cast<T*>(memory);
 }
 
-inline bool is_ordered(int warp, uint32_t thread, uint32_t clock, uint32_t now) {
-  return int(thread >> 5) == warp && clock < now;
-}
+// The thread that runs, and now.
+struct Now {
+  uint32_t thread, lane_bit, clock;
+  uint64_t reads;  // what `readers` of a cell is that only this warp has read since it synchronised
+
+  Now()
+      : thread(uint32_t(tcc_self.linear)),
+        lane_bit(bit(tcc_self.linear)),
+        clock(clocks[thread]),
+        reads(uint64_t(epoch) << 32 | (thread >> 5) << 16 | clock) {}
+
+  uint32_t warp() const { return thread >> 5; }
+  // Whether an access of this epoch by `other` came before a __syncwarp of both.
+  bool is_after(uint32_t other, uint32_t other_clock) const {
+    return other >> 5 == warp() && other_clock < clock;
+  }
+};
 
 }  // namespace
