@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from tcc.affine import Affine, const, var
+from tcc.affine import Affine, const
 from tcc.frontend import tir
 from tcc.frontend.reduction import identity
+from tcc.frontend.rewrite import rebuild
 from tcc.scalar import ScalarType
 from tcc.target import Target
 
@@ -40,7 +41,7 @@ def split_reductions(
     if parts == 1:
         return program
     for statement in program.statements:
-        part = _part(program, statement, sizes, target, parts)
+        part = _part(statement, sizes, target, parts)
         if part is not None:
             program = _rewrite(program, statement, part)
     return program
@@ -57,7 +58,6 @@ class _Part:
 
 
 def _part(
-    program: tir.Program,
     statement: tir.Statement,
     sizes: Mapping[str, int],
     target: Target,
@@ -69,15 +69,14 @@ def _part(
     extents = {i: r.extent.substitute(values) for i, r in statement.ranges.items()}
     points = [extents[i] for i in statement.indices]
     along = [extents[i] for i in statement.reductions]
-    names = set(statement.indices) | set(statement.reductions)
-    if any(e.variables & names for e in along) or not all(p.is_constant for p in points):
+    if not _is_box(statement) or not all(p.is_constant for p in points):
         return None
     index = max(statement.reductions, key=lambda i: _known(extents[i]))
     rest = prod(_known(e) for i, e in zip(statement.reductions, along, strict=True) if i != index)
     wanted = parts or _wanted(
         statement, prod(p.value for p in points), rest * _known(extents[index]), target
     )
-    if wanted < 2:
+    if wanted <= 1:
         return None
     extent = extents[index]
     if not extent.is_constant:
@@ -89,6 +88,13 @@ def _part(
     if number == 1:
         return None
     return _Part(index, length, const(number), exact=extent.value % length == 0)
+
+
+def _is_box(statement: tir.Statement) -> bool:
+    """Whether no range depends on another index: one that is cut would move those inside."""
+    names = {*statement.indices, *statement.reductions}
+    ranges = statement.ranges.values()
+    return not any((r.low.variables | r.high.variables) & names for r in ranges)
 
 
 def _known(extent: Affine) -> int:
@@ -167,7 +173,7 @@ def _first(
     position = tir.Binary("+", offset, position, ScalarType.INT32)
     if whole.low != const(0):
         position = tir.Binary("+", tir.Size(whole.low), position, ScalarType.INT32)
-    value = _substitute(statement.value, part.index, position)
+    value = _moved(statement.value, part.index, position)
     if not part.exact:
         inside = tir.Binary("<", position, tir.Size(whole.high), ScalarType.BOOL)
         neutral = tir.Literal(identity(statement.operator, type), type)
@@ -203,36 +209,9 @@ def _second(
     )
 
 
-def _substitute(expression: tir.Expression, index: str, position: tir.Expression) -> tir.Expression:
-    match expression:
-        case tir.Index(name):
-            return position if name == index else expression
-        case tir.Literal() | tir.Size():
-            return expression
-        case tir.Read(_, subscripts, _, _):
-            return replace(
-                expression, subscripts=tuple(_substitute(s, index, position) for s in subscripts)
-            )
-        case tir.Unary() | tir.Cast():
-            return replace(expression, operand=_substitute(expression.operand, index, position))
-        case tir.Binary():
-            return replace(
-                expression,
-                left=_substitute(expression.left, index, position),
-                right=_substitute(expression.right, index, position),
-            )
-        case tir.Select():
-            return replace(
-                expression,
-                condition=_substitute(expression.condition, index, position),
-                then=_substitute(expression.then, index, position),
-                otherwise=_substitute(expression.otherwise, index, position),
-            )
-        case tir.Call():
-            return replace(
-                expression,
-                arguments=tuple(_substitute(a, index, position) for a in expression.arguments),
-            )
+def _moved(expression: tir.Expression, index: str, position: tir.Expression) -> tir.Expression:
+    """The expression with an index replaced."""
+    return rebuild(expression, lambda e: position if e == tir.Index(index) else e)
 
 
 def _fresh(wanted: str, taken: set[str]) -> str:
