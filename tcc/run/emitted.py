@@ -11,6 +11,7 @@ from tcc.kernel.text import C_TYPES
 _KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(')
 _COMMENT = re.compile(r"^\s+// (.*)$")
 _SHARED = re.compile(r"^\s*__shared__ (?:__align__\(\d+\) )?([\w ]*\w) (\w+)((?:\[\d+\])*);")
+_DYNAMIC = re.compile(r"^\s*extern __shared__ (?:__align__\(\d+\) )?([\w ]*\w) \w+\[\];")
 _CARVED = re.compile(
     r"^\s*([\w ]*\w)\* (\w+) = reinterpret_cast<\1\*>\(static_cast<char\*>\(workspace\)"
 )
@@ -64,7 +65,7 @@ class EmittedText:
     @cached_property
     def shared_granule(self) -> int:
         """Bytes of the smallest element of a shared array."""
-        dynamic = [1] if any("extern __shared__" in line for line in self._lines) else []
+        dynamic = [_BYTES.get(m[1], 1) for m in map(_DYNAMIC.match, self._lines) if m]
         return min([*(a.element_bytes for a in self.shared.values()), *dynamic], default=4)
 
     @cached_property

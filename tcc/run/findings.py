@@ -90,5 +90,5 @@ class FindingsError(RunError):
     def __str__(self) -> str:
         texts = [f.text() for f in self.findings]
         if self.args[1]:
-            texts.append(f"and {self.args[1]} more")
+            texts.append(f"and at other places, {self.args[1]} times")
         return "\n".join(texts)

@@ -18,7 +18,9 @@ from tcc.run.host_job import Checking, Job
 
 @dataclass(frozen=True)
 class Checked:
-    """What a checked run gave. `more`: how many findings did not fit into the table."""
+    """What a checked run gave. `more`: how often there was something else, at places
+    that did not fit into the table.
+    """
 
     outputs: dict[str, Array]
     findings: tuple[Finding, ...]

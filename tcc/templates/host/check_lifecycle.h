@@ -54,7 +54,6 @@ void mark_arrays(const char* kernel, uint32_t mark) {
   const SharedArray* arrays = table<SharedArray>(job->array_offset);
   for (uint32_t i = 0; i < job->arrays; ++i)
     if (same_name(arrays[i].kernel, kernel)) mark_shared(arrays[i].offset, arrays[i].bytes, mark);
-  if (!job->arrays) mark_shared(0, shared_bytes, mark);  // the compiler gave no names
 }
 
 // All shared memory but the arrays of the kernel that runs now is out of bounds.

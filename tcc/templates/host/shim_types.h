@@ -13,8 +13,9 @@
 
 // `thread_local` is the one storage class that is right both for `__shared__ float s[64];` inside a
 // function (it implies static) and for `extern __shared__ float s[];`. The TLS block of the program
-// then holds the shared arrays and nothing else, so the runtime can poison all of it.
-#define __shared__ thread_local __attribute__((aligned(128)))
+// then holds the shared arrays and nothing else, so the runtime can poison all of it. `used`, or an
+// array that nothing writes would be known to be zero.
+#define __shared__ thread_local __attribute__((aligned(128), used))
 
 struct uint3 {
   unsigned x, y, z;
