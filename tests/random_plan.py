@@ -42,7 +42,9 @@ def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> Ker
         short = known and prod(d.extent.value for d in form.loops) <= 64
         wide = [w for w in (1, 2, 4) if w == 1 or (last.is_constant and last.value % w == 0)]
         threads = rng.choice((2, 4, 8, 16, 32, 64, 128))
-        row = RowPlan(threads, rng.choice(wide), rng.choice((0, 0, 1)), short and rng.random() < 0.5)
+        row = RowPlan(
+            threads, rng.choice(wide), rng.choice((0, 0, 1)), short and rng.random() < 0.5
+        )
     dims = _dims(kernel, row, rng)
     switches = {
         "vector": rng.choice((None, None, 1, 2, 4)),
@@ -105,7 +107,8 @@ def _staging(
     found: dict[str, Staging] = {}
     for chain in chains(kernel, program) if tiled else ():
         for operand in chain.operands:
-            found[operand.tensor] = rng.choice(list(Staging))
+            places = list(Staging) if operand.forms else [Staging.GLOBAL, Staging.REGISTER]
+            found[operand.tensor] = rng.choice(places)
     for window in windows(kernel, program):
         found.setdefault(window.tensor, rng.choice((Staging.SHARED, Staging.GLOBAL)))
     return tuple(sorted(found.items()))

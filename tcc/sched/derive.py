@@ -241,8 +241,9 @@ class _Space:
                 for c in self._chains
                 for o in c.operands
             }
-            mine = {t: s for t, s in self._wished.staging.items() if t in result}
-            self._stages[threaded] = tuple(sorted((result | mine).items()))
+            boxed = {o.tensor for c in self._chains for o in c.operands if o.forms}
+            wished = ((t, self._wished.stage(t, s, boxed=t in boxed)) for t, s in result.items())
+            self._stages[threaded] = tuple(sorted(wished))
         return self._stages[threaded]
 
 

@@ -199,7 +199,7 @@ class _Reader:
         read = _tensors_read(self._kernel, self._program)
         self._known("staging", self._given.staging, "tensor read by this kernel", read)
         known = {t: Staging(s) for t, s in self._given.staging.items() if t in read}
-        possible = {o.tensor for c in self._tiled() for o in c.operands}
+        possible = {o.tensor for c in self._tiled() for o in c.operands if o.forms}
         possible |= {w.tensor for w in windows(self._kernel, self._program)}
         for tensor, where in known.items():
             if where is Staging.SHARED and (tensor not in possible or self._given.row):

@@ -35,9 +35,12 @@ def stage(
     """
     plain = Staging.REGISTER if _in_registers(wished) else Staging.GLOBAL
     operands = {o.tensor: plain for c in found for o in c.operands}
+    boxed = {o.tensor for c in found for o in c.operands if o.forms} | {
+        w.tensor for w in windows(kernel, program)
+    }
     seen = windows(kernel, program)
     every = operands | {w.tensor: Staging.GLOBAL for w in seen if w.tensor not in operands}
-    result = {t: wished.staging.get(t, s) for t, s in every.items()}
+    result = {t: wished.stage(t, s, boxed=t in boxed) for t, s in every.items()}
     references = {
         t: sum(o.tensor == t for c in found for o in c.operands)
         + sum(w.reads for w in seen if w.tensor == t)

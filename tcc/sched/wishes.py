@@ -51,6 +51,11 @@ class Wishes:
         """Elements of the widest access that register digits are made for."""
         return min(self.vector or WIDEST, WIDEST)
 
+    def stage(self, tensor: str, plain: Staging, *, boxed: bool) -> Staging:
+        """Where to read a tensor from; `boxed` tells whether it could go to shared memory."""
+        asked = self.staging.get(tensor, plain)
+        return asked if boxed or asked is not Staging.SHARED else plain
+
     def shared_only(self, tensor: str) -> bool:
         """Whether the user asked for a tensor in shared memory."""
         return self.staging.get(tensor) is Staging.SHARED
