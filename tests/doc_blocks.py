@@ -2,8 +2,8 @@
 
 The word after the three backticks says what a block is, the words after it what it promises:
 
-    tc ok            compiles without a finding (`N=4` gives a size, `entry=f` picks the def)
-    tc warn W0211    compiles with exactly these warnings
+    tc ok            is accepted without a finding (`N=4` gives a size, `entry=f` picks the def)
+    tc warn W0211    is accepted with exactly these warnings
     tc reject E0401  is rejected with exactly these codes
     yaml ok          is a valid options file; `yaml reject E0501` is not
     console          commands after `$ `, run by bash, with all that they print; not run where

@@ -65,7 +65,7 @@ def codes_of(block: Block) -> set[str]:
     source = Source(block.name, block.text)
     try:
         request = request_of(source, block.entry, block.sizes, Options(), None)
-        return {d.code for d in compile_program(request).diagnostics}
+        return {d.code for d in compile_program(request, stop_after="check").diagnostics}
     except CompileError as problem:
         return {d.code for d in problem.diagnostics}
 
@@ -78,6 +78,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[p.name for p in DOCUMENTS])
 def test_what_a_document_runs(
     path: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
