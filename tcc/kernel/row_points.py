@@ -32,11 +32,6 @@ class Positions:
     scopes: tuple[Scope, ...]
     whole: bool
 
-    @property
-    def index(self) -> Affine:
-        """Number of a position among those of the thread."""
-        return var(self.outer)
-
 
 def positions(state: State, loops: tuple[Dim, ...], plan: RowPlan, thread: str) -> Positions:
     """Lay the loops of a row over `plan.threads` threads, the last loop fastest.
