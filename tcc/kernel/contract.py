@@ -15,7 +15,8 @@ from tcc.kernel.prove import Scope
 from tcc.kernel.staged import shared_tile
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
-from tcc.kernel.tile_copy import Numbers, TileCopy, merged
+from tcc.kernel.tile_box import Numbers, merged
+from tcc.kernel.tile_copy import TileCopy
 from tcc.kernel.values import Values, combine
 from tcc.sched.nest import Instance
 from tcc.sched.plan import AXES, Staging

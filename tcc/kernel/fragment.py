@@ -10,7 +10,8 @@ from tcc.kernel.digits import Digits
 from tcc.kernel.staged import local_position
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps
-from tcc.kernel.tile_copy import Numbers, Tile, all_of
+from tcc.kernel.tile_box import Numbers, Tile
+from tcc.kernel.tile_copy import all_of
 from tcc.kernel.vector import divides
 from tcc.sched.reuse import Operand
 

@@ -20,7 +20,6 @@ from typing import TypeAlias
 from tcc.affine import Affine
 from tcc.scalar import ScalarType
 
-
 ALIGNED_BYTES = 16
 
 

@@ -9,7 +9,7 @@ from tcc.kernel import ir
 from tcc.kernel.bank import choose_padding
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
-from tcc.kernel.tile_copy import Numbers, Tile
+from tcc.kernel.tile_box import Numbers, Tile
 from tcc.kernel.vector import widths
 from tcc.sched.reuse import Operand, box, order
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tcc.affine import Affine, ceil_div, const, var
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
-from tcc.kernel.tile_copy import Numbers
+from tcc.kernel.tile_box import Numbers
 from tcc.kernel.vector import divides
 from tcc.sched.nest import Dim
 from tcc.sched.plan import LoopPlan

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
-from tcc.affine import Affine, const, var
+from tcc.affine import Affine, const, minimum, var
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
+from tcc.kernel.tile_box import Numbers, Tile
 from tcc.kernel.vector import divides, rows_aligned
 from tcc.scalar import ScalarType
 
@@ -19,104 +20,13 @@ REGISTER_STAGES = 2
 ASYNC_BYTES = (4, 8, 16)
 """What one asynchronous copy can move."""
 
-Numbers: TypeAlias = tuple[Affine, ...]
-"""The k-tile number of every reduction loop of a chain."""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A box of a tensor in shared memory.
-
-    `origin` maps the k-tile numbers of the reduction loops to the storage subscripts of the first
-    element; `limits` are further conditions (`>= 0`) on a position, for the tail of a reduction.
-    `probe` has a variable for every k-tile number that moves and 0 elsewhere. `order` lists the tensor dimensions, slowest first, as
-    they are laid out, in rows of `rows` elements; `stages` copies exist.
-    """
-
-    tensor: str
-    source: ir.Buffer
-    shared: ir.Buffer
-    extents: tuple[int, ...]
-    order: tuple[int, ...]
-    rows: tuple[int, ...]
-    stages: int
-    probe: Numbers
-    origin: Callable[[Numbers], tuple[Affine, ...]]
-    limits: Callable[[Numbers, tuple[Affine, ...]], list[Affine]]
-
-    def place(self, stage: Affine, position: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Subscripts of the shared array for a position inside the box."""
-        offset = self.offset(position)
-        return (stage, offset) if self.stages > 1 else (offset,)
-
-    def offset(self, position: tuple[Affine, ...]) -> Affine:
-        """Element number of a position inside one stage."""
-        total = const(0)
-        for dim, row in zip(self.order, self.rows, strict=True):
-            total = total * row + position[dim]
-        return total
-
-    @property
-    def elements(self) -> int:
-        """Number of elements of the box."""
-        total = 1
-        for extent in self.extents:
-            total *= extent
-        return total
-
-
-def merged(tile: Tile) -> Tile:
-    """The tile with neighbouring dimensions as one where it covers whole rows of the tensor.
-
-    Longer rows mean wider loads and fewer divisions. Dimensions stay apart where the shared
-    layout separates or pads them.
-    """
-    for dim in range(len(tile.extents) - 1, 0, -1):
-        place = tile.order.index(dim)
-        whole = tile.source.shape[dim] == const(tile.extents[dim])
-        neighbours = place > 0 and tile.order[place - 1] == dim - 1
-        start = tile.origin(tile.probe)[dim] == const(0)
-        if whole and neighbours and start and tile.rows[place] == tile.extents[dim]:
-            return merged(_merge(tile, dim))
-    return tile
-
-
-def _merge(tile: Tile, dim: int) -> Tile:
-    """Dimension `dim` joined to the one before it."""
-    extent = tile.extents[dim]
-    place = tile.order.index(dim)
-    rows = [*tile.rows[: place - 1], tile.rows[place - 1] * extent, *tile.rows[place + 1 :]]
-    shape = tile.source.shape
-    source = replace(
-        tile.source, shape=(*shape[: dim - 1], shape[dim - 1] * extent, *shape[dim + 1 :])
-    )
-
-    def origin(numbers: Numbers) -> tuple[Affine, ...]:
-        at = tile.origin(numbers)
-        return (*at[: dim - 1], at[dim - 1] * extent, *at[dim + 1 :])
-
-    def limits(numbers: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
-        outer, inner = position[dim - 1] // extent, position[dim - 1] % extent
-        return tile.limits(numbers, (*position[: dim - 1], outer, inner, *position[dim:]))
-
-    return replace(
-        tile,
-        source=source,
-        extents=(
-            *tile.extents[: dim - 1],
-            tile.extents[dim - 1] * extent,
-            *tile.extents[dim + 1 :],
-        ),
-        order=tuple(d - (d >= dim) for d in tile.order if d != dim),
-        rows=tuple(rows),
-        origin=origin,
-        limits=limits,
-    )
-
 
 class TileCopy:
     """The two halves of a copy: global memory to registers, registers to shared memory.
 
+    Positions past the end of a dimension that stays the same from k-tile to k-tile belong to points
+    of the padded domain, whose results nobody keeps. They fetch the last elements of the dimension:
+    that costs less than a test and a zero for each.
     Where the threads do not walk whole rows, the places of a thread's elements are computed once,
     before the k-tiles: divisions by row lengths cost more than the copy.
     """
@@ -125,9 +35,10 @@ class TileCopy:
         self._state = state
         self._tile = tile
         self._thread = thread
-        self._threads = threads
         self.width = self._width()
         self._vectors = tile.elements // self.width
+        self._idle = _idle(self._shape(), threads)
+        self._threads = threads = threads - self._idle
         self._rounds = -(-self._vectors // threads)
         names = state.names
         self._round = names.fresh("r")
@@ -135,9 +46,9 @@ class TileCopy:
         shape = (rounds, const(self.width)) if self.width > 1 else (rounds,)
         name = names.fresh(f"next_{tile.tensor}")
         self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, shape)
-        inner = tile.elements // tile.extents[0] // self.width
+        self._clamped = self._past_the_end()
         self._rolled = state.plan.rolled_copies and tile.stages == 1
-        irregular = threads % max(1, inner) != 0 and not tile.source.wide
+        irregular = threads % _inner(self._shape()) != 0 and not tile.source.wide
         self._hoisted = irregular and not self._rolled
         self._source = self._ints("source", rounds)
         self._target = self._ints("target", rounds)
@@ -152,7 +63,7 @@ class TileCopy:
         if not self._hoisted:
             return result
         position, here = self._position(), (var(self._round),)
-        source = ir.Int(_flat(position, self._tile.source.shape))
+        source = ir.Int(_flat(self._fetched(), self._tile.source.shape))
         body: list[ir.Statement] = [
             ir.Store(self._source, here, source),
             ir.Store(self._target, here, ir.Int(self._tile.offset(position))),
@@ -173,8 +84,8 @@ class TileCopy:
             tests = [c for c in conditions if c not in fixed]
             if self._tested:
                 tests.insert(0, ir.Load(self._inside, (var(self._round),)))
-        elif self._partial():
-            tests.insert(0, self._in_box())
+        else:
+            tests = [*self._in_box(), *tests]
         fetch = self._fetch(number)
         if tests:
             # Lanes beyond the box are never stored: only real positions need a zero.
@@ -183,10 +94,7 @@ class TileCopy:
 
     def store(self, stage: Affine) -> list[ir.Statement]:
         """Put this thread's part into the shared array."""
-        moves = self._puts(stage)
-        if self._partial():
-            moves = [ir.If((self._in_box(),), tuple(moves))]
-        return [self._every_round(moves)]
+        return [self._every_round(self._where_in_box(self._puts(stage)))]
 
     def copy(self, number: Numbers) -> list[ir.Statement]:
         """Copy this thread's part straight to the only shared array, in a loop."""
@@ -194,9 +102,7 @@ class TileCopy:
         body = [_plain(c) for c in self._copies(number, const(0))]
         if conditions:
             body = [ir.If(tuple(conditions), tuple(body), self._shared_zeros(const(0)))]
-        if self._partial():
-            body = [ir.If((self._in_box(),), tuple(body))]
-        return [self._every_round(body)]
+        return [self._every_round(self._where_in_box(body))]
 
     def fetch_async(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
         """Copy this thread's part straight to the shared array, without waiting for it."""
@@ -211,9 +117,7 @@ class TileCopy:
         if tests:
             zeros = self._shared_zeros(stage) if conditions else ()
             body = [ir.If(tuple(tests), tuple(body), zeros)]
-        if self._partial():
-            body = [ir.If((self._in_box(),), tuple(body))]
-        return [self._every_round(body)]
+        return [self._every_round(self._where_in_box(body))]
 
     # -- one round -------------------------------------------------------------------------
 
@@ -261,7 +165,7 @@ class TileCopy:
         """Where one lane of this thread's vector is in global memory."""
         tile, origin = self._tile, self._tile.origin(number)
         if not self._hoisted:
-            *outer, last = (o + p for o, p in zip(origin, self._position(), strict=True))
+            *outer, last = (o + p for o, p in zip(origin, self._fetched(), strict=True))
             return tile.source, (*outer, last + lane)
         flat = replace(tile.source, shape=(const(1),))
         base = ir.Int(_flat(origin, tile.source.shape) + lane)
@@ -303,30 +207,80 @@ class TileCopy:
 
     # -- positions and conditions ----------------------------------------------------------
 
-    def _partial(self) -> bool:
-        return self._rounds * self._threads > self._vectors
+    def _in_box(self) -> list[Affine]:
+        """The conditions under which a thread has an element in a round, unless all have."""
+        tests = [const(self._threads - 1) - self._thread] if self._idle else []
+        if self._rounds * self._threads > self._vectors:
+            tests.append(const(self._vectors - 1) - self._linear())
+        return tests
 
-    def _in_box(self) -> Affine:
-        return const(self._vectors - 1) - self._linear()
+    def _where_in_box(self, body: list[ir.Statement]) -> list[ir.Statement]:
+        tests = self._in_box()
+        return [ir.If(tuple(tests), tuple(body))] if tests else body
+
+    def _shape(self) -> tuple[int, ...]:
+        """The extents of the box, the last in vectors."""
+        *outer, last = self._tile.extents
+        return (*outer, last // self.width)
 
     def _linear(self) -> Affine:
         return self._thread + var(self._round) * self._threads
 
     def _coordinates(self) -> tuple[Affine, ...]:
         """Position inside the box, the last dimension in vectors."""
-        extents = [*self._tile.extents]
-        extents[-1] //= self.width
+        shape = self._shape()
+        walked = _walked(shape)
         left = self._linear()
         found: list[Affine] = []
-        for number, extent in enumerate(reversed(extents)):
-            found.append(left if number == len(extents) - 1 else left % extent)
-            left = left // extent
+        for dim in reversed(range(len(shape))):
+            found.append(left if dim == walked else left % shape[dim])
+            left = left // shape[dim] if dim > walked else const(0)
         return tuple(reversed(found))
 
     def _position(self) -> tuple[Affine, ...]:
         """Position inside the box, in elements."""
         *outer, last = self._coordinates()
         return (*outer, last * self.width)
+
+    def _fetched(self) -> tuple[Affine, ...]:
+        """The position that is fetched for `_position`."""
+        tile = self._tile
+        origin = tile.origin(tile.probe)
+        steps = [1] * (len(origin) - 1) + [self.width]
+        return tuple(
+            minimum(at, extent - step - start) if dim in self._clamped else at
+            for dim, (at, extent, step, start) in enumerate(
+                zip(self._position(), tile.source.shape, steps, origin, strict=True)
+            )
+        )
+
+    def _past_the_end(self) -> frozenset[int]:
+        """The dimensions that do not move with the k-tiles and in which the box may end outside."""
+        tile = self._tile
+        moving = {n for p in tile.probe for n in p.variables}
+        origin = tile.origin(tile.probe)
+        scopes, inside = self._free()
+        return frozenset(
+            dim
+            for dim, (start, at, extent) in enumerate(
+                zip(origin, inside, tile.source.shape, strict=True)
+            )
+            if not start.variables & moving
+            and self._state.points.unproved_in([extent - 1 - start - at], scopes)
+        )
+
+    def _free(self) -> tuple[list[Scope], tuple[Affine, ...]]:
+        """A position with a variable for each dimension, the last in vectors, and their scopes."""
+        names = self._free_names()
+        steps = [1] * (len(names) - 1) + [self.width]
+        scopes = [
+            Scope(name, const(0), const(extent // step))
+            for name, extent, step in zip(names, self._tile.extents, steps, strict=True)
+        ]
+        return scopes, tuple(var(n) * step for n, step in zip(names, steps, strict=True))
+
+    def _free_names(self) -> list[str]:
+        return [f"coordinate {d}" for d in range(len(self._tile.extents))]
 
     def _conditions(self, number: Numbers) -> list[Affine]:
         """What keeps a position inside the tensor and the reduction, unless it always does.
@@ -335,19 +289,13 @@ class TileCopy:
         quotients and remainders of a thread number stay inside.
         """
         tile = self._tile
-        free = [f"coordinate {d}" for d in range(len(tile.extents))]
-        steps = [1] * (len(free) - 1) + [self.width]
-        scopes = [
-            Scope(name, const(0), const(extent // step))
-            for name, extent, step in zip(free, tile.extents, steps, strict=True)
-        ]
-        inside = tuple(var(name) * step for name, step in zip(free, steps, strict=True))
+        scopes, inside = self._free()
         index = tuple(o + p for o, p in zip(tile.origin(number), inside, strict=True))
         conditions = tile.limits(number, inside)
-        for at, extent in zip(index, tile.source.shape, strict=True):
-            conditions += [at, extent - 1 - at]
+        for dim, (at, extent) in enumerate(zip(index, tile.source.shape, strict=True)):
+            conditions += [at] if dim in self._clamped else [at, extent - 1 - at]
         wanted = self._state.points.unproved_in(conditions, scopes)
-        values = dict(zip(free, self._coordinates(), strict=True))
+        values = dict(zip(self._free_names(), self._coordinates(), strict=True))
         return [c.substitute(values) for c in wanted]
 
     def _fixed_conditions(self) -> list[Affine]:
@@ -355,7 +303,7 @@ class TileCopy:
         probe = self._tile.probe
         moving = {n for p in probe for n in p.variables}
         fixed = [c for c in self._conditions(probe) if not c.variables & moving]
-        return [self._in_box(), *fixed] if self._partial() else fixed
+        return [*self._in_box(), *fixed]
 
     def _width(self) -> int:
         tile = self._tile
@@ -376,6 +324,28 @@ class TileCopy:
     def _ints(self, wanted: str, rounds: Affine) -> ir.Buffer:
         name = self._state.names.fresh(f"{wanted}_{self._tile.tensor}")
         return ir.Buffer(name, ir.Space.PRIVATE, ScalarType.INT32, (rounds,))
+
+
+def _walked(shape: Sequence[int]) -> int:
+    """The outermost dimension of a box that has more than one element; the rounds walk it."""
+    return next((dim for dim, extent in enumerate(shape) if extent > 1), 0)
+
+
+def _inner(shape: Sequence[int]) -> int:
+    """Elements of a box at one position of its outermost dimension."""
+    return prod(shape[_walked(shape) + 1 :])
+
+
+def _idle(shape: Sequence[int], threads: int) -> int:
+    """Threads to leave out, so that the others step from round to round by whole rows.
+
+    None where the copy would take more rounds for it.
+    """
+    inner = _inner(shape)
+    if inner > threads:
+        return 0
+    used = threads // inner * inner
+    return threads - used if -(-prod(shape) // used) == -(-prod(shape) // threads) else 0
 
 
 def _flat(index: Sequence[Affine], shape: Sequence[Affine]) -> Affine:

@@ -9,7 +9,8 @@ from tcc.affine import Affine, const
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.state import State
-from tcc.kernel.tile_copy import Numbers, Tile, TileCopy
+from tcc.kernel.tile_box import Numbers, Tile
+from tcc.kernel.tile_copy import TileCopy
 from tcc.sched.budget import padded_row
 from tcc.sched.nest import Instance
 from tcc.sched.plan import AXES, Staging
