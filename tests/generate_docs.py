@@ -21,7 +21,7 @@ from tcc.frontend.inline import MAX_STATEMENTS
 from tcc.frontend.lexer import MAX_NUMBER_LENGTH
 from tcc.frontend.promote import match
 from tcc.kernel.text import C_TYPES
-from tcc.options import PRESETS, MappingOptions, Options, VerifyOptions, given, spell
+from tcc.options import PRESETS, MappingOptions, Options, given, spell
 from tcc.run.arrays import numpy_type
 from tcc.scalar import ALIASES, ScalarType
 from tcc.schema import Entry, describe, entries, options_of
@@ -142,12 +142,10 @@ def limits() -> str:
 # -- options -------------------------------------------------------------------------------
 
 
-def option_table(section: type | None) -> str:
-    """The options of a section, or of the top level."""
-    prefix = {MappingOptions: "mapping.", VerifyOptions: "verify.", None: ""}[section]
-    found = (e for e in entries(Options) if e.path.rpartition(".")[0] == prefix.rstrip("."))
-    rows = (_option_row(e) for e in found)
-    return table(("option", "value", "meaning"), rows)
+def option_table(section: str) -> str:
+    """The options of a section; the top level is the empty one."""
+    found = (e for e in entries(Options) if e.path.rpartition(".")[0] == section)
+    return table(("option", "value", "meaning"), (_option_row(e) for e in found))
 
 
 def _option_row(entry: Entry) -> tuple[str, str, str]:
@@ -266,9 +264,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "builtins": builtins,
     "codes": code_index,
     "limits": limits,
-    "top options": lambda: option_table(None),
-    "mapping options": lambda: option_table(MappingOptions),
-    "verify options": lambda: option_table(VerifyOptions),
+    "top options": lambda: option_table(""),
+    "mapping options": lambda: option_table("mapping"),
+    "plan options": lambda: option_table("mapping.plan.NAME"),
+    "verify options": lambda: option_table("verify"),
     "idle options": idle_options,
     "presets": presets,
     "passes": passes,

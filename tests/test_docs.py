@@ -19,6 +19,7 @@ from tcc.driver import compile_program
 from tcc.errors import CompileError
 from tcc.options import Options
 from tcc.options_file import read_options
+from tcc.schema import entries
 from tcc.source import Source
 from tests.doc_blocks import (
     DOCUMENTS,
@@ -167,6 +168,14 @@ def run_session(block: Block, names: dict[str, Any]) -> list[str]:
 def test_generated_parts_are_up_to_date(path: Path) -> None:
     text = path.read_text("utf-8")
     assert refreshed(text) == text, "run `make docs`"
+
+
+def test_every_option_is_documented() -> None:
+    text = (ROOT / "docs" / "options.md").read_text("utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("| `"))
+    names = [entry.path.rpartition(".")[2] for entry in entries(Options)]
+    for name in names:
+        assert rows.count(f"| `{name}` |") >= names.count(name), name
 
 
 def test_every_generated_part_is_used() -> None:
