@@ -62,6 +62,8 @@ def derive(
         return rows
     tilable = chains(kernel, program)
     found = candidates(kernel, program, target, wished)
+    if not found:
+        found = candidates(kernel, program, target, replace(wished, shared=False))
     if found:
         best = min(found, key=lambda c: c.prediction.cycles).plan
         return stage_windows(kernel, program, best, wished)
