@@ -35,8 +35,9 @@ _KINDS = {
     9: FindingKind.PENDING_COPY,
     10: FindingKind.INACTIVE_LANE,
     11: FindingKind.UNWRITTEN,
+    12: FindingKind.UNINITIALISED,
 }
-_ARRAY_BOUNDS = 5
+_ARRAY_BOUNDS, _FROM_LOCAL = 5, 12
 _VERBS = ("reads", "writes", "updates")
 _FAULTS = {
     FaultKind.ACCESS: FindingKind.OUT_OF_BOUNDS,
@@ -224,6 +225,8 @@ def _message(
     match _KINDS[record.kind]:
         case FindingKind.OUT_OF_BOUNDS:
             return _bounds_message(record, part, index, verb)
+        case FindingKind.UNINITIALISED if record.kind == _FROM_LOCAL:
+            return f"{verb} {element}, into which{at} a variable without a value was copied"
         case FindingKind.UNINITIALISED:
             return f"{verb} {element}, which nothing has written"
         case FindingKind.MISALIGNED:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,25 +12,11 @@ from tcc.affine import const, var
 from tcc.errors import RunError
 from tcc.run.findings import FindingKind, FindingsError
 from tcc.run.host import Order
-from tcc.run.toolchain import CXX_NAMES, Compiler, _on_path, zig
+from tests.run.compilers import compilers
 
 BOTH = pytest.mark.parametrize("order", list(Order), ids=lambda o: o.value)
 X = {"X": np.arange(64, dtype=np.float32)}
 STATEMENT = "Y(i) = X(i)"
-
-
-def compilers() -> list[Compiler]:
-    """Every compiler that is here; clang also under a name with its version."""
-    versions = {
-        name
-        for folder in os.get_exec_path()
-        if Path(folder).is_dir()
-        for name in os.listdir(folder)
-        if name.startswith("clang++-")
-    }
-    names = [n for n in (*CXX_NAMES, *sorted(versions)) if shutil.which(n)]
-    found = [c for c in (*map(_on_path, names), zig()) if c is not None]
-    return list({c.identity: c for c in found}.values())
 
 
 EVERY = pytest.mark.parametrize("compiler", compilers(), ids=lambda c: c.name)
@@ -166,6 +149,18 @@ FAULTS = {
         "sum =",
         "sum",
     ),
+    "uninitialised register array, through shared memory": (
+        FindingKind.UNINITIALISED,
+        """__shared__ float s[64];
+  float r[2];
+  for (int i = 0; i < 2; ++i)
+    if (t < 63) r[i] = X[t];
+  s[t] = r[1];
+  __syncthreads();
+  Y[t] = s[63 - t];""",
+        "s[63 - t]",
+        "s",
+    ),
     "misaligned vector": (
         FindingKind.MISALIGNED,
         "Y[t] = 0;\n  float4 v;\n  v = *reinterpret_cast<const float4*>(&X[1]);\n  Y[t] = v.x;",
@@ -224,6 +219,8 @@ def test_faults(check, name, order):
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_by_compiler(check, name, compiler):
     kind, body, _, _ = FAULTS[name]
+    if "register array, through" in name and compiler.name != "g++":
+        pytest.skip("clang fills variables with NaN instead, which shows by itself")
     assert check(body, compiler=compiler)[0].kind is kind
 
 

@@ -117,6 +117,19 @@ TCC_INLINE bool check_block(const Cell& cell, const Site& site, const Now& now,
   return true;
 }
 
+// Whether an element has the bytes with which GCC fills local variables: then it is one that had
+// no value. Clang fills them with NaN, which needs no help to show.
+TCC_INLINE bool is_from_local(uint64_t granule) {
+#if defined(__clang__)
+  (void)granule;
+  return false;
+#else
+  constexpr uint32_t kLocal = 0xfefefefe;
+  const char* at = shared_start + (granule << shared_shift);
+  return shared_shift >= 2 && *reinterpret_cast<const uint32_t*>(at) == kLocal;
+#endif
+}
+
 template <Access A>
 TCC_INLINE void access_shared(uint64_t offset, uint32_t place, unsigned bytes) {
   const uint64_t first = offset >> shared_shift, last = (offset + bytes - 1) >> shared_shift;
@@ -125,10 +138,13 @@ TCC_INLINE void access_shared(uint64_t offset, uint32_t place, unsigned bytes) {
     Cell& cell = shared_cells[i];
     const Site site{place, kShared, int64_t(i << shared_shift), bytes, A};
     if (!check_block<A>(cell, site, now, false)) return;
-    if (A == kRead)
+    if (A == kRead) {
       note_read(cell, now, place);
-    else
+      if (__builtin_expect(is_from_local(i), 0))
+        report(kFromLocal, site, {kUnknownBlock, cell.write_thread(), cell.write_place, kWrite});
+    } else {
       note_write<A>(cell, now, place);
+    }
   }
 }
 

@@ -15,6 +15,7 @@ enum FindingKind : uint32_t {
   kPendingCopy = 9,      // an access to where an asynchronous copy is still under way
   kInactiveLane = 10,    // a shuffle from a lane that does not take part
   kUnwritten = 11,       // an element of an output that no thread wrote; `value`: how many
+  kFromLocal = 12,       // a read of what was copied from a local variable without a value
 };
 
 enum Access : uint32_t { kRead, kWrite, kAtomic };

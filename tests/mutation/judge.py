@@ -1,0 +1,144 @@
+"""Whether a wrong kernel is caught: by the checking build, or by its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from tcc.api import compile as tcc_compile
+from tcc.artifact import Artifact
+from tcc.errors import CompileError, RunError, ToolchainError
+from tcc.inputs import options_of_source
+from tcc.options import Options
+from tcc.run.cache import ObjectCache
+from tcc.run.findings import FindingsError
+from tcc.run.host import HostDevice, Order
+from tcc.run.verify_inputs import Style, draw, find_domain
+from tcc.run.verify_sizes import awkward_sizes
+from tcc.source import Source
+from tests.mutation.mutants import Mutant
+
+TOLERANCE = 1e-5
+"""Of the largest element: a changed order of additions rounds otherwise, a missing one shows."""
+TIMEOUT_S = 20.0
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Verdict(Enum):
+    """What became of a mutant."""
+
+    REJECTED = "the compiler rejects it"
+    CHECK = "found by the checking build"
+    VALUES = "found by its values"
+    SURVIVED = "not found"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs, sizes of the launcher, and what the unmutated kernel gives."""
+
+    inputs: Arrays
+    sizes: Mapping[str, int]
+    want: Arrays
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An emitted kernel with the runs in which its mutants have to show."""
+
+    name: str
+    artifact: Artifact
+    runs: tuple[Run, ...]
+
+
+def fixed_subject(path: Path, cache: ObjectCache, most: int = 5) -> Subject:
+    """A program compiled for awkward sizes: the largest among the first `most`."""
+    options = _options(path)
+    program = tcc_compile(path, options=replace(options, sizes={})).compilation
+    assert program.program is not None
+    assert program.plan is not None
+    found = awkward_sizes(program.program, program.preconditions, program.plan, {}, most, 0)
+    sizes = max(found, key=lambda s: sum(s.values()))
+    kernel = tcc_compile(path, options=replace(options, sizes=sizes))
+    return _subject(f"{path.stem} at {_spelled(sizes)}", kernel.artifact, path, [sizes], cache)
+
+
+def open_subject(path: Path, cache: ObjectCache) -> Subject:
+    """A program compiled for any sizes; run at those of its options and at awkward ones."""
+    options = _options(path)
+    kernel = tcc_compile(path, options=replace(options, sizes={}))
+    found = kernel.compilation
+    assert found.program is not None
+    assert found.plan is not None
+    awkward = awkward_sizes(found.program, found.preconditions, found.plan, {}, 2, 0)
+    return _subject(
+        f"{path.stem} at open sizes", kernel.artifact, path, [options.sizes, awkward[-1]], cache
+    )
+
+
+def _spelled(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{n}={v}" for n, v in sizes.items())
+
+
+def _options(path: Path) -> Options:
+    beside = path.with_suffix(".yaml")
+    return options_of_source(Source(beside.name, beside.read_text()))
+
+
+def _subject(
+    name: str,
+    artifact: Artifact,
+    path: Path,
+    assignments: list[Mapping[str, int]],
+    cache: ObjectCache,
+) -> Subject:
+    options = _options(path)
+    program = tcc_compile(path, options=replace(options, sizes={})).compilation.program
+    assert program is not None
+    runs = []
+    for sizes in assignments:
+        inputs = draw(find_domain(program, sizes, options.verify.inputs), Style.NORMAL, 1)
+        given = {n: sizes[n] for n in artifact.interface.symbolic}
+        checked = HostDevice(check=True, workers=1, cache=cache).check(artifact, inputs, given)
+        assert not checked.findings, "\n".join(f.text() for f in checked.findings)
+        runs.append(Run(inputs, given, checked.outputs))
+    return Subject(name, artifact, tuple(runs))
+
+
+def judge(subject: Subject, mutant: Mutant, folder: Path) -> tuple[Verdict, str]:
+    """The first that catches a mutant, and its words. `folder` is for what is compiled."""
+    artifact = replace(subject.artifact, cuda_source=mutant.text)
+    cache = ObjectCache(folder)
+    check = HostDevice(check=True, workers=1, timeout_s=TIMEOUT_S, cache=cache)
+    reverse = HostDevice(order=Order.REVERSE, workers=1, timeout_s=TIMEOUT_S, cache=cache)
+    try:
+        for device in (check, reverse):
+            for run in subject.runs:
+                got = device.run(artifact, run.inputs, run.sizes)
+                for name, want in run.want.items():
+                    if not _same(got[name], want):
+                        return Verdict.VALUES, name
+    except FindingsError as problem:
+        return Verdict.CHECK, problem.findings[0].kind.value
+    except RunError as problem:
+        return Verdict.VALUES, str(problem)
+    except (ToolchainError, CompileError) as problem:
+        return Verdict.REJECTED, str(problem)
+    return Verdict.SURVIVED, ""
+
+
+def _same(got: np.ndarray, want: np.ndarray) -> bool:
+    if want.dtype.kind in "iub":
+        return bool(np.array_equal(got, want))
+    one, other = got.astype(np.float64), want.astype(np.float64)
+    if not np.array_equal(np.isnan(one), np.isnan(other)):
+        return False
+    with np.errstate(invalid="ignore"):
+        scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
+        close = (one == other) | (np.abs(one - other) <= TOLERANCE * scale) | np.isnan(other)
+    return bool(close.all())
