@@ -172,8 +172,8 @@ class _Builder:
         lows: list[Affine] = []
         highs: list[Affine] = []
         for statement in names:
-            partial = member.partial[statement].substitute(solved[statement])
-            open_ = self._open(statement, partial, solved[statement])
+            partial = self._over_loops(statement, member.partial[statement], solved[statement])
+            open_ = self._open(statement, partial)
             if not open_:
                 conditions[statement] = (
                     *conditions.get(statement, ()),
@@ -183,7 +183,7 @@ class _Builder:
                 highs.append(partial + 1)
                 continue
             iterator, sign = self._single(partial, open_)
-            rest = partial.without((iterator,))
+            rest = partial.without((_own(iterator),))
             solved[statement][iterator] = (var(name) - rest) * sign
             low, high = self._range(statement, iterator, solved[statement])
             lows.append(rest + low if sign > 0 else rest - high + 1)
@@ -192,16 +192,24 @@ class _Builder:
         values = {n: {**point.values[n], name: member.partial[n]} for n in names}
         return dim, _Point(solved, values, conditions, point.names | {name})
 
-    def _open(self, statement: str, partial: Affine, solved: Mapping[str, Affine]) -> list[str]:
+    def _over_loops(self, statement: str, form: Affine, solved: Mapping[str, Affine]) -> Affine:
+        """A form over loop variables, and over the iterators that have no loop yet.
+
+        A loop may have the name of another iterator of the statement: those are marked.
+        """
         iterators = self._statements[statement].iterators
-        return [i for i in iterators if i in partial.variables and i not in solved]
+        return form.substitute({i: solved[i] if i in solved else var(_own(i)) for i in iterators})
+
+    def _open(self, statement: str, partial: Affine) -> list[str]:
+        return [i for i in self._statements[statement].iterators if _own(i) in partial.variables]
 
     def _single(self, partial: Affine, open_: list[str]) -> tuple[str, int]:
-        if len(open_) > 1 or abs(partial.coefficient(open_[0])) != 1:
+        own = _own(open_[0])
+        if len(open_) > 1 or abs(partial.coefficient(own)) != 1:
             raise Unstructured("a loop runs over a combination of indices")
-        if open_[0] in partial.without(open_).variables:
+        if own in partial.without((own,)).variables:
             raise Unstructured("a loop runs over a quotient of an index")
-        return open_[0], partial.coefficient(open_[0])
+        return open_[0], partial.coefficient(own)
 
     def _range(
         self, statement: str, iterator: str, solved: Mapping[str, Affine]
@@ -210,13 +218,10 @@ class _Builder:
         ranges = self._statements[statement].source.ranges
         low, high = ranges[iterator].low, ranges[iterator].high
         for other in reversed(self._statements[statement].iterators):
-            if other in solved and other != iterator:
-                low = low.substitute({other: solved[other]})
-                high = high.substitute({other: solved[other]})
-            elif other in low.variables | high.variables:
+            if other not in solved and other in low.variables | high.variables:
                 low = self._extreme(low, other, ranges[other], smallest=True)
                 high = self._extreme(high, other, ranges[other], smallest=False)
-        return low, high
+        return self._over_loops(statement, low, solved), self._over_loops(statement, high, solved)
 
     def _extreme(self, bound: Affine, name: str, limits: Range, *, smallest: bool) -> Affine:
         if name in bound.without((name,)).variables:
@@ -281,6 +286,11 @@ class _Builder:
             own = {i: var(i) for i in init.iterators}
             nodes = (Instance(init.name, own, own), *nodes)
         return _Draft(tuple(dims[: len(source.indices)]), nodes)
+
+
+def _own(iterator: str) -> str:
+    """The name of an iterator that has no loop yet; no loop has it."""
+    return f"{iterator}'"
 
 
 def fresh(wanted: str, taken: frozenset[str]) -> str:
