@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tcc.affine import Affine, maximum, minimum, var
+from tcc.affine import Affine, Extremum, Var, const, maximum, minimum, var
 from tcc.frontend.tir import Range
 from tcc.sched import tree
 from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Nest, Node
@@ -132,7 +132,7 @@ class _Builder:
             left = [m for m in node.members if m not in taken]
             for member in taken:
                 dim, point = self._enter(member, names, point)
-                dims.append(dim)
+                dims.append(_apart(dim, dims))
             if left:
                 remaining = tree.Band(tuple(left), node.permutable, node.child)
                 return dims, point, lambda p, n=remaining: self._nodes(n, names, p)
@@ -218,16 +218,10 @@ class _Builder:
         ranges = self._statements[statement].source.ranges
         low, high = ranges[iterator].low, ranges[iterator].high
         for other in reversed(self._statements[statement].iterators):
-            if other not in solved and other in low.variables | high.variables:
-                low = self._extreme(low, other, ranges[other], smallest=True)
-                high = self._extreme(high, other, ranges[other], smallest=False)
+            if other not in solved:
+                low = _extreme(low, other, ranges[other], smallest=True)
+                high = _extreme(high, other, ranges[other], smallest=False)
         return self._over_loops(statement, low, solved), self._over_loops(statement, high, solved)
-
-    def _extreme(self, bound: Affine, name: str, limits: Range, *, smallest: bool) -> Affine:
-        if name in bound.without((name,)).variables:
-            raise Unstructured("a range is no sum of indices")
-        up = (bound.coefficient(name) > 0) != smallest
-        return bound.substitute({name: limits.high - 1 if up else limits.low})
 
     def _instance(self, name: str, point: _Point) -> Instance:
         statement = self._statements[name]
@@ -291,6 +285,35 @@ class _Builder:
 def _own(iterator: str) -> str:
     """The name of an iterator that has no loop yet; no loop has it."""
     return f"{iterator}'"
+
+
+def _apart(dim: Dim, outer: Iterable[Dim]) -> Dim:
+    """The dimension with a range that holds for all values of the parallel ones before it."""
+    low, high = dim.low, dim.high
+    for other in outer:
+        limits = Range(other.low, other.high)
+        low = _extreme(low, other.name, limits, smallest=True)
+        high = _extreme(high, other.name, limits, smallest=False)
+    return replace(dim, low=low, high=high)
+
+
+def _extreme(bound: Affine, name: str, limits: Range, *, smallest: bool) -> Affine:
+    """The least or the largest that a bound can be for all values of an index or loop variable."""
+    if name not in bound.variables:
+        return bound
+    total = const(bound.constant)
+    for atom, coefficient in bound.terms:
+        part = Affine(((atom, 1),))
+        down = (coefficient > 0) == smallest
+        if atom == Var(name):
+            part = limits.low if down else limits.high - 1
+        elif isinstance(atom, Extremum):
+            items = (_extreme(i, name, limits, smallest=down) for i in atom.items)
+            part = (minimum if atom.kind == "min" else maximum)(*items)
+        elif name in part.variables:
+            raise Unstructured("a range is no sum of indices")
+        total = total + part * coefficient
+    return total
 
 
 def fresh(wanted: str, taken: frozenset[str]) -> str:
