@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tcc.cli_inputs import LARGEST_SIZE
@@ -24,6 +25,7 @@ from tcc.kernel.text import C_TYPES
 from tcc.options import PRESETS, MappingOptions, Options, given, spell
 from tcc.run.arrays import numpy_type
 from tcc.scalar import ALIASES, ScalarType
+from tcc.sched import idle
 from tcc.schema import Entry, describe, entries, options_of
 from tests.doc_blocks import DOCUMENTS, ROOT
 
@@ -155,10 +157,16 @@ def _option_row(entry: Entry) -> tuple[str, str, str]:
 
 
 def idle_options() -> str:
-    """The mapping options that no pass reads."""
+    """The mapping options that no pass follows, with what the compiler says of them."""
     read = {name for path in (ROOT / "tcc").rglob("*.py") for name in _options_read(path)}
-    idle = [name for name in options_of(MappingOptions) if name not in read]
-    return "".join(f"- `{name}`\n" for name in idle)
+    names = [name for name in options_of(MappingOptions) if name not in read]
+    return table(("option", "why"), ((f"`{name}`", _idle_reason(name)) for name in names))
+
+
+def _idle_reason(name: str) -> str:
+    asked = Options(mapping=replace(MappingOptions(), **{name: 1}))
+    notes = idle.idle_options(asked, {})
+    return notes[0].partition(": ")[2] if notes else "no pass looks at it"
 
 
 _HOLDERS = ("options", "_options", "chosen", "mapping")
