@@ -53,15 +53,14 @@ def staged_bytes(
 ) -> dict[str, int]:
     """Bytes of shared memory for each staged tensor, all its boxes and pipeline stages."""
     result: dict[str, int] = {}
-    staged = [t for t, s in plan.staging if s is Staging.SHARED]
-    for tensor in staged if plan.row is None else ():
+    staged = [t for t, s in plan.staging if s is Staging.SHARED and plan.row is None]
+    seen = windows(kernel, program) if staged else ()
+    for tensor in staged:
         type = program.tensors[tensor].type
         result[tensor] = sum(
             operand_bytes(o, c, type, plan) for c in found for o in c.operands if o.tensor == tensor
         )
-        result[tensor] += sum(
-            window_bytes(w, type, plan) for w in windows(kernel, program) if w.tensor == tensor
-        )
+        result[tensor] += sum(window_bytes(w, type, plan) for w in seen if w.tensor == tensor)
     return result
 
 

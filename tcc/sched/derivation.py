@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import ceil, prod
 
 from tcc.frontend import tir
-from tcc.sched.derive import Candidate, candidates
+from tcc.sched.derive import Candidate, ranked
 from tcc.sched.model import WARP, Model, Prediction, extent_of
 from tcc.sched.nest import KernelNest, Nest
 from tcc.sched.plan import KernelPlan, Plan
 from tcc.sched.reuse import Chain, Operand, box, chains
+from tcc.sched.wishes import none
 from tcc.target import Target
 
 ALTERNATIVES = 3
@@ -34,9 +36,9 @@ def _kernel(
         return [*lines, "  no operand is shared by several points: one point a thread"]
     model = Model(kernel, found, program.tensors, target)
     lines += [f"  {_prediction(model.predict(plan), target)}", *_reuse(found, plan)]
-    others = sorted(candidates(kernel, program, target), key=lambda c: c.prediction.cycles)
-    lines.append(f"  {len(others)} plans compared; the next best by predicted cycles:")
-    lines += [f"    {_short(c)}" for c in others if c.plan != plan][:ALTERNATIVES]
+    best = islice(ranked(kernel, program, target, none(target)), ALTERNATIVES + 1)
+    lines.append("  the best other plans by predicted cycles:")
+    lines += [f"    {_short(c)}" for c in best if c.plan != plan][:ALTERNATIVES]
     return lines
 
 

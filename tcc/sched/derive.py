@@ -29,7 +29,7 @@ DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
 """(outer, inner) register digits of the row and of the column dimension."""
 
 MOST_POINTS = 128
-K_POINTS = (8, 16, 32)
+K_POINTS = (8, 16, 32, 40)
 THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
@@ -61,12 +61,11 @@ def derive(
     if rows is not None:
         return rows
     tilable = chains(kernel, program)
-    found = candidates(kernel, program, target, wished)
-    if not found:
-        found = candidates(kernel, program, target, replace(wished, shared=False))
-    if found:
-        best = min(found, key=lambda c: c.prediction.cycles).plan
-        return stage_windows(kernel, program, best, wished)
+    best = next(ranked(kernel, program, target, wished), None)
+    if best is None:
+        best = next(ranked(kernel, program, target, replace(wished, shared=False)), None)
+    if best is not None:
+        return stage_windows(kernel, program, best.plan, wished)
     if tilable and kernel.parallel and any(True for _ in structured(kernel, tilable, wished)):
         return None
     return stage_windows(kernel, program, pointwise(kernel, wished), wished)
@@ -76,20 +75,27 @@ def candidates(
     kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes | None = None
 ) -> tuple[Candidate, ...]:
     """The structured set of plans of one kernel, each within the target's budget."""
-    wished = wished or none(target)
+    return tuple(ranked(kernel, program, target, wished or none(target)))
+
+
+def ranked(
+    kernel: KernelNest, program: tir.Program, target: Target, wished: Wishes
+) -> Iterator[Candidate]:
+    """The plans of one kernel that fit the target, best prediction first.
+
+    The budget is checked as they are asked for: it costs a hundred times a prediction.
+    """
     found = chains(kernel, program)
     if not found or not kernel.parallel:
-        return ()
+        return
     model = Model(kernel, found, program.tensors, target)
-    result: list[Candidate] = []
-    for plan in structured(kernel, found, wished):
-        prediction = model.predict(plan)
-        if wished.registers is None and prediction.registers > MOST_REGISTERS:
+    all_ = [Candidate(p, model.predict(p)) for p in structured(kernel, found, wished)]
+    for candidate in sorted(all_, key=lambda c: c.prediction.cycles):
+        if wished.registers is None and candidate.prediction.registers > MOST_REGISTERS:
             continue
-        fits = over_budget(needs(kernel, found, program, plan), target, wished.shared_bytes) is None
-        if fits:
-            result.append(Candidate(plan, prediction))
-    return tuple(result)
+        asked = needs(kernel, found, program, candidate.plan)
+        if over_budget(asked, target, wished.shared_bytes) is None:
+            yield candidate
 
 
 def structured(
@@ -268,7 +274,7 @@ def _loop_plans(chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:
     plans: list[LoopPlan] = []
     for dim in reversed(chain.loops):
         extent = extent_of(dim.extent) if dim.extent.is_constant else None
-        tile = _divisor(extent, wanted, budget) if extent is not None else wanted
+        tile = _divisor(extent, wanted, budget) if extent is not None else _power_below(wanted)
         plans.append(LoopPlan(dim.name, tile))
         wanted, budget = max(1, -(-wanted // tile)), max(1, budget // tile)
         wanted = min(wanted, budget)
@@ -277,10 +283,14 @@ def _loop_plans(chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:
 
 def _divisor(extent: int, wanted: int, budget: int) -> int:
     """The tile near `wanted`: a divisor when there is one at least half as large."""
-    if extent <= budget and extent <= 2 * wanted:
+    if extent <= budget and 2 * extent <= 3 * wanted:
         return extent
     best = max(t for t in range(1, min(wanted, extent) + 1) if extent % t == 0)
     return best if 2 * best >= min(wanted, extent) else min(wanted, extent)
+
+
+def _power_below(count: int) -> int:
+    return 1 << count.bit_length() - 1
 
 
 def _power_above(extent: int) -> int:
