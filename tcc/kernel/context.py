@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -48,12 +49,8 @@ class Context:
     ) -> None:
         self.program = program
         self._narrow = narrow
-        taken: list[str] = []
-        for name in (*program.tensors, *program.sizes):
-            taken.append(spell(name, taken))
-        self.spelling: Mapping[str, str] = dict(
-            zip((*program.tensors, *program.sizes), taken, strict=True)
-        )
+        self.spelling = _spelling(program)
+        taken = tuple(self.spelling.values())
         self.parameters: Mapping[str, str] = {
             s: spell(f"{s}_{VECTOR}", taken) if s in quarters else self.spelling[s]
             for s in program.sizes
@@ -88,11 +85,6 @@ class Context:
             for s, p in self.parameters.items()
         }
 
-    def spelling_of(self, value: Affine) -> str:
-        """An expression over sizes as C++ text in parentheses, for launchers."""
-        names = {s: self.spelling[s] for s in self.program.sizes}
-        return f"({value.text(lambda n: names.get(n, n))})"
-
     def tensor(self, name: str) -> tir.Tensor:
         """The tensor of that name."""
         return self.program.tensors[name]
@@ -101,7 +93,7 @@ class Context:
         """The global buffer of a tensor."""
         tensor = self.tensor(name)
         shape = tuple(self.size(s) for s in tensor.shape)
-        wide = not self._narrow and _is_wide(shape)
+        wide = not self._narrow and is_wide(shape)
         return ir.Buffer(self.spelling[name], ir.Space.GLOBAL, tensor.type, shape, readonly, wide)
 
     def open_sizes(self, expressions: list[Affine]) -> tuple[str, ...]:
@@ -110,7 +102,22 @@ class Context:
         return tuple(p for p in self.parameters.values() if p in used)
 
 
-def _is_wide(shape: tuple[Affine, ...]) -> bool:
+def _spelling(program: tir.Program) -> Mapping[str, str]:
+    """C++ names of tensors and sizes: none is called like a kernel, or like another one's own name.
+
+    So replacing names by their spelling twice is the same as doing it once.
+    """
+    own = (*program.tensors, *program.sizes)
+    kernels = re.compile(rf"{re.escape(program.name)}(_reference)?_kernel\d*(_aligned)?")
+    result: dict[str, str] = {}
+    for name in own:
+        others = {*own, *result.values()} - {name}
+        wanted = f"{name}_" if kernels.fullmatch(name) else name
+        result[name] = spell(wanted, others)
+    return result
+
+
+def is_wide(shape: tuple[Affine, ...]) -> bool:
     """Whether an offset can exceed int: known and large, or a product of open sizes."""
     total = const(1)
     for extent in shape:

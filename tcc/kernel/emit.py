@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 
 import jinja2
 
@@ -13,8 +12,8 @@ from tcc.affine import Affine, const
 from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, Launch
 from tcc.frontend import tir
 from tcc.kernel import ir
-from tcc.kernel.context import VECTOR, Context
-from tcc.kernel.names import spell
+from tcc.kernel.context import NARROW, VECTOR, Context, is_wide
+from tcc.kernel.names import spell_function
 from tcc.kernel.safe_text import comment_text
 from tcc.kernel.statements import kernel_lines
 from tcc.kernel.text import C_TYPES, Printer
@@ -79,7 +78,7 @@ def emit(context: Context, unit: Unit) -> Artifact:
         "parameters": _parameters(context, interface),
         "kernels": _kernels(context, unit.kernels, helpers),
         "fast": _kernels(unit.fast.context, unit.fast.kernels, helpers) if unit.fast else [],
-        "fast_conditions": _fast_conditions(context, unit, interface),
+        "fast_conditions": _fast_conditions(context, unit, interface, printer),
         "quarters": _quarters(context, unit),
         "checks": _checks(context, unit, interface, printer),
         "alignments": _alignments(context, unit, interface),
@@ -115,21 +114,18 @@ def _quarters(context: Context, unit: Unit) -> list[str]:
     return [f"int {quarter} = {size} / {VECTOR};" for size, quarter in pairs if quarter in used]
 
 
-def _fast_conditions(context: Context, unit: Unit, interface: Interface) -> str:
+def _fast_conditions(context: Context, unit: Unit, interface: Interface, printer: Printer) -> str:
     """The C++ condition under which the fast kernels are right."""
     if unit.fast is None:
         return ""
     tests = [f"{context.spelling[s]} % {VECTOR} == 0" for s in unit.fast.quarters]
     tests += [f"(size_t){context.spelling[a.name]} % 16 == 0" for a in interface.tensors]
     tests += ["(size_t)workspace % 16 == 0"] if unit.workspace else []
-    for tensor in context.program.tensors.values():
-        product = [
-            f"(long long){context.spelling_of(s)}" for s in tensor.shape if not s.is_constant
-        ]
-        if len(product) > 1:
-            constant = prod(s.value for s in tensor.shape if s.is_constant)
-            factors = product + ([str(constant)] if constant > 1 else [])
-            tests.append(f"{' * '.join(factors)} <= 2147483647")
+    shapes = (context.program.tensors[t].shape for t in context.program.tensors)
+    for shape in shapes:
+        if is_wide(shape):
+            extents = [f"(long long){printer.factor(context.size(e))}" for e in shape]
+            tests.append(f"{' * '.join(extents)} <= {NARROW}")
     return " && ".join(dict.fromkeys(tests))
 
 
@@ -158,7 +154,7 @@ def _interface(context: Context, unit: Unit) -> Interface:
         quick = tuple(_launch(unit.fast.context, k) for k in unit.fast.kernels)
         fast = FastPath(unit.fast.quarters, quick)
     return Interface(
-        spell(unit.function),
+        spell_function(unit.function),
         tuple(arguments),
         launches,
         dict(unit.sizes),
@@ -214,7 +210,7 @@ def _pointer(type: ScalarType | None, name: str, *, readonly: bool, restrict: bo
 
 
 def _kernel_name(kernel: ir.Kernel) -> str:
-    return spell(kernel.name)
+    return spell_function(kernel.name)
 
 
 def _kernel(kernel: ir.Kernel, body: list[str], printer: Printer) -> dict[str, object]:

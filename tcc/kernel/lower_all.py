@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tcc.affine import Var
 from tcc.frontend import tir
 from tcc.kernel import ir
-from tcc.kernel.context import Context
+from tcc.kernel.context import Context, is_wide
 from tcc.kernel.emit import Fast
 from tcc.kernel.lower import lower
 from tcc.kernel.simplify import simplify
@@ -29,7 +29,9 @@ def lower_all(scop: Scop, program: tir.Program, nest: Nest, plan: Plan) -> Mappe
     """Lower a nest for all sizes, and once more for row lengths that are multiples of 4."""
     kernels = tuple(map(simplify, lower(Context(scop, program), nest, plan)))
     quarters = _row_sizes(nest, program)
-    if not quarters:
+    shapes = [t.shape for t in program.tensors.values()]
+    huge = any(is_wide(shape) for shape in shapes if all(e.is_constant for e in shape))
+    if not quarters or huge:
         return Mapped(kernels, None)
     context = Context(scop, program, quarters=frozenset(quarters), narrow=True)
     named = replace(nest, kernels=tuple(replace(k, name=f"{k.name}_aligned") for k in nest.kernels))

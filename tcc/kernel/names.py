@@ -1,10 +1,20 @@
-"""C++ names for the user's names: legal, distinct from each other and from what CUDA declares."""
+"""C++ names for the user's names: legal, distinct from each other and from what CUDA declares.
+
+Names inside of functions (tensors, sizes, indices) may hide functions of libraries; they must not
+hide what emitted text uses, nor be macros. Functions must not clash with any library function.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
+from tcc.frontend.builtins import BUILTINS
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
 char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
@@ -14,30 +24,49 @@ operator or or_eq private protected public register reinterpret_cast requires re
 sizeof static static_assert static_cast struct switch template this thread_local throw true try
 typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
 """
-DECLARED = """
-NULL INFINITY NAN EOF errno assert stdin stdout stderr linux unix signgam min max main std
-threadIdx blockIdx blockDim gridDim warpSize stream workspace arguments status cudaError_t cudaStream_t dim3 size_t
-char1 char2 char3 char4 uchar1 uchar2 uchar3 uchar4 short1 short2 short3 short4 ushort1 ushort2
-ushort3 ushort4 int1 int2 int3 int4 uint1 uint2 uint3 uint4 long1 long2 long3 long4 float1 float2
-float3 float4 double1 double2 double3 double4 half half2 abs labs llabs div ldiv lldiv atexit exit
-abort atof atoi atol strtod strtol rand srand malloc calloc realloc free system getenv qsort
-bsearch random time clock difftime mktime read write open close index rindex remove rename signal
-raise select send recv bind connect listen accept socket link unlink pipe dup kill fork wait sleep
-pause alarm access sync nice printf puts putchar getchar scanf memcpy memset memmove memcmp strlen
-strcpy strcat strcmp y0 y1 yn j0 j1 jn gamma drem significand scalb pow10 exp10 isnan isinf finite
-dev_t id_t step advance swap copy fill sort sum environ daemon stat truncate gets ffs rotate
-half half2 nv_bfloat16 bfloat16 uint ushort ulong u_int u_char u_short u_long quad_t key_t mode_t off_t pid_t uid_t gid_t
+USED = """
+threadIdx blockIdx blockDim gridDim warpSize dim3 size_t int2 int4 float2 float4 double2 half
+nv_bfloat16 workspace stream arguments status
 """
-OURS = "floor_div floor_mod minimum maximum absolute sigmoid relu"
-RESERVED = frozenset(f"{KEYWORDS} {DECLARED} {OURS}".split())
+"""Types and variables of emitted text."""
+
+HELPERS = "floor_div floor_mod minimum maximum absolute sigmoid relu"
+MACROS = "errno linux major makedev minor signgam unix DOMAIN OVERFLOW PLOSS SING TLOSS UNDERFLOW"
+"""Of other compilers and libraries than those that `macro_names.txt` was made with."""
+
+_CUDA = re.compile(r"(cuda|CUDA)\w*[^_]")
+_BUILTINS = {name for b in BUILTINS.values() for name in (b.float32, b.float64)}
+RESERVED = frozenset(f"{KEYWORDS} {USED} {HELPERS} {MACROS}".split()) | _BUILTINS
 
 
 def spell(name: str, taken: Iterable[str] = ()) -> str:
-    """A legal C++ identifier near `name` that is none of `taken`: `int` becomes `int_`."""
+    """An identifier near `name` for the inside of functions, none of `taken`: `int` is `int_`."""
     used = set(taken)
-    while name in RESERVED or name in used or name.startswith("__"):
-        name = name.strip("_") + "_" if name.startswith("__") else name + "_"
+    while _is_reserved(name) or name in used:
+        name = _next(name)
     return name
+
+
+def spell_function(name: str) -> str:
+    """An identifier near `name` for a function with external linkage."""
+    while _is_reserved(name) or name in _listed("library_names.txt"):
+        name = _next(name)
+    return name
+
+
+def _is_reserved(name: str) -> bool:
+    listed = name in RESERVED or name in _listed("macro_names.txt")
+    return listed or name.startswith("__") or _CUDA.fullmatch(name) is not None
+
+
+def _next(name: str) -> str:
+    return f"{name.strip('_')}_" if name.startswith("__") else f"{name}_"
+
+
+@cache
+def _listed(file: str) -> frozenset[str]:
+    lines = (TEMPLATES / file).read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 class Names:
