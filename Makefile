@@ -8,7 +8,7 @@ comma := ,
 HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format clean
+.PHONY: help demo test deep check docs format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -21,7 +21,10 @@ demo: $(VENV)/.installed ## Install, compile specs/gemm.tc to build/, verify the
 	@echo "build/gemm.cu, build/gemm.h and build/gemm.ptx are ready"
 
 test: $(VENV)/.developed ## Run the whole test suite; needs no GPU
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not slow"
+
+deep: $(VENV)/.developed ## Run the slow tests: mutations, random campaigns, every size
+	$(BIN)/pytest -m slow
 
 check: $(VENV)/.developed ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -126,7 +126,7 @@ class Timer:
         """Random inputs on the GPU, on CuPy's current stream."""
         random = self._cupy.random.RandomState(seed=1)
         inputs = [t for t in kernel.artifact.interface.tensors if t.role is not Role.OUTPUT]
-        return {t.name: _array(random, t, workload.inputs, workload.all_sizes) for t in inputs}
+        return {t.name: _array(random, t, workload.indices, workload.all_sizes) for t in inputs}
 
     def _difference(self, call: Call, other: Callable[[], Any]) -> float:
         """The largest over the outputs that the library has too."""
@@ -150,12 +150,12 @@ class Timer:
 def _array(
     random: Any,  # noqa: ANN401
     tensor: Argument,
-    largest: Mapping[str, int],
+    indices: Mapping[str, str],
     sizes: Mapping[str, int],
 ) -> Any:  # noqa: ANN401
     shape = tuple(extent.evaluate(sizes) for extent in tensor.shape)
-    if tensor.name in largest:
-        return random.randint(0, largest[tensor.name] + 1, shape, dtype="int32")
+    if tensor.name in indices:
+        return random.randint(0, sizes[indices[tensor.name]], shape, dtype="int32")
     return random.uniform(-1, 1, shape, dtype="float32")
 
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module `tcc` has no attribute `{name}`")
     from importlib import import_module

@@ -33,7 +33,9 @@ HELPERS: Mapping[str, str] = {
     "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
     "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
     "absolute": "template <typename T> HD T absolute(T a) { return a < 0 ? -a : a; }",
-    "sigmoid": """__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+    "sigmoid": """__device__ __forceinline__ float sigmoid(float x) {
+  return 1.0f / (1.0f + expf(-x));
+}
 __device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
     "relu": """__device__ __forceinline__ float relu(float x) { return fmaxf(x, 0.0f); }
 __device__ __forceinline__ double relu(double x) { return fmax(x, 0.0); }""",

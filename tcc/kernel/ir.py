@@ -2,7 +2,8 @@
 
 unit       := kernel*
 kernel     := buffers, launch geometry, statement*
-statement  := For | If | Let | Declare | Store | VectorMove | AsyncCopy | AsyncWait | Barrier | Comment
+statement  := For | If | Let | Declare | Store | VectorMove | AsyncCopy | AsyncWait
+            | Barrier | Comment
 expression := Const | Int | Load | Unary | Binary | Select | Call | Cast | Shuffle
 
 Affine expressions range over kernel variables (`blockIdx` and `threadIdx` aliases, loop and let

@@ -26,12 +26,12 @@ def _block(statements: tuple[ir.Statement, ...]) -> tuple[ir.Statement, ...]:
             case ir.Let(name, _) if name not in _used(tuple(kept)):
                 continue
             case ir.For():
-                statement = replace(statement, body=_block(statement.body))
+                statement = replace(statement, body=_block(statement.body))  # noqa: PLW2901
                 if not _has_content(statement.body):
                     continue
             case ir.If():
                 body, otherwise = _block(statement.body), _block(statement.otherwise)
-                statement = replace(statement, body=body, otherwise=otherwise)
+                statement = replace(statement, body=body, otherwise=otherwise)  # noqa: PLW2901
                 if not _has_content(body) and not _has_content(otherwise):
                     continue
             case _:

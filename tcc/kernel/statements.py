@@ -65,7 +65,7 @@ class _Writer:
             self._statement(statement, indent)
         del self._printer.scopes[depth:]
 
-    def _statement(self, statement: ir.Statement, indent: str) -> None:
+    def _statement(self, statement: ir.Statement, indent: str) -> None:  # noqa: C901 - one case a node
         p = self._printer
         match statement:
             case ir.Comment(text):

@@ -17,7 +17,7 @@ from tcc.sched.reuse import Chain, Operand
 
 @dataclass(frozen=True)
 class Step:
-    """One reduction loop: value = low + tile * number + point; `ragged`: the last tile is not full."""
+    """One loop: value = low + tile * number + point; `ragged`: the last tile is not full."""
 
     dim: Dim
     tile: int

@@ -27,6 +27,9 @@ C_TYPES: Mapping[ScalarType, str] = {
     ScalarType.FLOAT32: "float",
     ScalarType.FLOAT64: "double",
 }
+WORD, LONG = 32, 64
+"""Bits of int and of long long."""
+
 PRECEDENCE: Mapping[str, int] = {
     "||": 2,
     "&&": 3,
@@ -295,7 +298,7 @@ class Printer:
     def _index(self, index: Affine | ir.Expression) -> tuple[str, int]:
         if isinstance(index, Affine):
             return self._affine(index)
-        if not index.type.is_signed and index.type.bits >= 32:
+        if not index.type.is_signed and index.type.bits >= WORD:
             return f"(long long){self._operand(index, UNARY)}", UNARY
         return self._value(index)
 
@@ -317,19 +320,19 @@ def literal(value: bool | int | Fraction | float, type: ScalarType) -> tuple[str
     if number < 0:
         return _negative_literal(number, type)
     suffix = (
-        ("" if type.is_signed else "u") if type.bits <= 32 else ("LL", "ULL")[not type.is_signed]
+        ("" if type.is_signed else "u") if type.bits <= WORD else ("LL", "ULL")[not type.is_signed]
     )
-    if type.bits < 32:
+    if type.bits < WORD:
         return f"({C_TYPES[type]}){number}", UNARY
     return f"{number}{suffix}", ATOM
 
 
 def _negative_literal(number: int, type: ScalarType) -> tuple[str, int]:
-    suffix = "LL" if type.bits > 32 else ""
-    if number == type.integer_range[0] and type.bits >= 32:
+    suffix = "LL" if type.bits > WORD else ""
+    if number == type.integer_range[0] and type.bits >= WORD:
         return f"(-{-(number + 1)}{suffix} - 1)", ATOM
     text = f"-{-number}{suffix}"
-    return (f"({C_TYPES[type]})({text})", UNARY) if type.bits < 32 else (text, UNARY)
+    return (f"({C_TYPES[type]})({text})", UNARY) if type.bits < WORD else (text, UNARY)
 
 
 def _float_literal(value: float, type: ScalarType) -> tuple[str, int]:
@@ -346,15 +349,15 @@ def _float_literal(value: float, type: ScalarType) -> tuple[str, int]:
 def _to_integer(text: str, source: ScalarType, type: ScalarType) -> tuple[str, int]:
     """Towards zero and saturating, by the intrinsics: a C++ cast leaves large values undefined."""
     name = "double" if source is ScalarType.FLOAT64 else "float"
-    wide = "ll" if type.bits == 64 else "int"
-    target = wide if type.is_signed or type.bits < 32 else f"u{wide}"
+    wide = "ll" if type.bits == LONG else "int"
+    target = wide if type.is_signed or type.bits < WORD else f"u{wide}"
     call = f"__{name}2{target}_rz({text})"
-    return (f"({C_TYPES[type]}){call}", UNARY) if type.bits < 32 else (call, ATOM)
+    return (f"({C_TYPES[type]}){call}", UNARY) if type.bits < WORD else (call, ATOM)
 
 
 def _narrow(text: str, level: int, type: ScalarType) -> tuple[str, int]:
     """Results of small integer types wrap in their own width, not in int."""
-    if type.is_integer and type.bits < 32:
+    if type.is_integer and type.bits < WORD:
         return f"({C_TYPES[type]})({text})", UNARY
     return text, level
 

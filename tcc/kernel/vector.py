@@ -21,7 +21,7 @@ def divides(width: int, form: Affine) -> bool:
 
 def rows_aligned(width: int, shape: Sequence[Affine]) -> bool:
     """Whether every row of a dense array starts at a multiple of `width`."""
-    return len(shape) < 2 or divides(width, shape[-1])
+    return not shape[:-1] or divides(width, shape[-1])
 
 
 def access_width(

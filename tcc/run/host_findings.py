@@ -217,7 +217,7 @@ def _spelled(part: Part | None, index: tuple[int, ...] | None) -> str:
     return f"`{part.name}({', '.join(map(str, index))})`" if index else f"`{part.name}`"
 
 
-def _message(
+def _message(  # noqa: C901 - one case a kind
     record: Record, part: Part | None, index: tuple[int, ...] | None, other_line: int | None
 ) -> str:
     element, verb = _spelled(part, index), _VERBS[record.access]

@@ -33,6 +33,8 @@ K_POINTS = (8, 16, 32, 40)
 THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
+UNSHARED_BLOCK = 64
+"""The smallest block where threads have nothing to share: two full warps."""
 POINTWISE_THREADS = 256
 POINTWISE_LANES = 4
 POINTWISE_LEAST = 1 << 16
@@ -189,13 +191,19 @@ class _Space:
         widths = self._thread_counts(column, prod(micro[column]))
         depths = [e for e in EXTRA if e == 1 or (others and self._extents[others[-1]] >= e)]
         shapes = list(product(widths, heights, depths))
-        least = BLOCK_SIZES[0]
+        least = BLOCK_SIZES[0] if self._has_reuse() else UNSHARED_BLOCK
         if self._wished.registers or self._wished.staging:
             least = min(least, max(prod(s) for s in shapes))
         for across, down, extra in shapes:
             if least <= across * down * extra <= BLOCK_SIZES[1]:
                 shape = {column: across} | ({row: down} if row else {})
                 yield shape | ({others[-1]: extra} if extra > 1 else {})
+
+    def _has_reuse(self) -> bool:
+        """Whether some operand is the same along a dimension."""
+        moving = [n for n, extent in self._extents.items() if extent > 1]
+        operands = (o for c in self._chains for o in c.operands if o.forms)
+        return any(not o.uses(n) for o in operands for n in moving)
 
     def _tiled(self, digits: Mapping[str, tuple[int, int, int]], points: int) -> list[KernelPlan]:
         wished, count = self._wished, len(self._dims)

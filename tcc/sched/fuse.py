@@ -36,7 +36,7 @@ def fuse_rows(
     Requires: `nest` is legal; `program` has the known sizes substituted.
     Establishes: the result is legal (checked by isl).
     """
-    if len(nest.kernels) < 2:
+    if not nest.kernels[1:]:
         return nest
     scheduled: Scheduled = compute_schedule(scop, dependences, Fusion.MAX)
     fused = structure(scop, scheduled.tree)

@@ -9,7 +9,6 @@ from tcc.sched.plan import LoopPlan
 from tcc.sched.reuse import Chain
 from tcc.sched.wishes import Wishes
 
-
 UNROLLED_LIMIT = 1280
 """Instances in the body of an unrolled loop, where the options do not say."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -159,7 +160,7 @@ def _shift_index(lines: list[str]) -> Iterator[Change]:
     for at, line in _body(lines):
         if DECLARATION.match(line):
             continue
-        for start, end in _subscripts(line):
+        for _start, end in _subscripts(line):
             for shift in (" + 1", " - 1"):
                 yield _with(lines, at, f"{line[:end]}{shift}{line[end:]}")
 
@@ -190,9 +191,9 @@ def _shrink_array(lines: list[str]) -> Iterator[Change]:
 def _drop_statement(lines: list[str]) -> Iterator[Change]:
     """A store, a copy, an initialisation is missing."""
     for at, line in _body(lines):
-        if STORE.match(line) and not DECLARATION.match(line):
-            yield _without(lines, at)
-        elif line.startswith("__pipeline_memcpy_async") or line.startswith("atomic"):
+        if (STORE.match(line) and not DECLARATION.match(line)) or line.startswith(
+            ("__pipeline_memcpy_async", "atomic")
+        ):
             yield _without(lines, at)
 
 
@@ -251,7 +252,9 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, int]]]:
             continue
         indent = len(line) - len(line.lstrip())
         end = at + 1
-        while end < len(lines) and (not lines[end].strip() or lines[end].startswith(" " * (indent + 1))):
+        while end < len(lines) and (
+            not lines[end].strip() or lines[end].startswith(" " * (indent + 1))
+        ):
             end += 1
         yield _chunks(lines, at + 1, end)
 
@@ -260,7 +263,7 @@ def _pairs(lines: list[str]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]
     """Neighbouring statements that are no declarations."""
     for chunks in _blocks(lines):
         plain = [c for c in chunks if not DECLARATION.match(lines[c[1] - 1].strip())]
-        for one, other in zip(plain, plain[1:], strict=False):
+        for one, other in itertools.pairwise(plain):
             if one[1] == other[0]:
                 yield one, other
 
@@ -287,7 +290,10 @@ def _change_grid(lines: list[str]) -> Iterator[Change]:
         launch = LAUNCH.match(line)
         if launch:
             for shift in (" - 1", " + 1"):
-                yield at, [*lines[:at], f"{launch[1]}{launch[2]}{shift}{launch[3]}", *lines[at + 1 :]]
+                yield (
+                    at,
+                    [*lines[:at], f"{launch[1]}{launch[2]}{shift}{launch[3]}", *lines[at + 1 :]],
+                )
 
 
 OPERATORS: tuple[Callable[[list[str]], Iterator[Change]], ...] = (
