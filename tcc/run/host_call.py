@@ -74,12 +74,14 @@ class Call:
     def _buffer(self, argument: Argument, granules: Mapping[str, int]) -> Buffer:
         if argument.kind is ArgumentKind.WORKSPACE:
             granule = granules.get(argument.name, 1)
-            return Buffer(self.bound.workspace_bytes, writable=True, granule=granule)
+            length = max(self.bound.workspace_bytes, 0)
+            return Buffer(length, writable=True, granule=granule)
         granule = element_type(argument).bytes
         if argument.role is not Role.OUTPUT:
             array = self.bound.arrays[argument.name]
             return Buffer(array, writable=argument.role is Role.INOUT, granule=granule)
-        length = prod(self.bound.shapes[argument.name]) * granule
+        # Sizes may break a precondition, which the launcher refuses when it is called.
+        length = prod(max(e, 0) for e in self.bound.shapes[argument.name]) * granule
         return Buffer(length, writable=True, granule=granule, is_output=True)
 
     def _buffer_name(self, argument: Argument) -> BufferName:

@@ -217,7 +217,7 @@ def _spelled(part: Part | None, index: tuple[int, ...] | None) -> str:
     return f"`{part.name}({', '.join(map(str, index))})`" if index else f"`{part.name}`"
 
 
-def _message(  # noqa: C901 - one case a kind
+def _message(
     record: Record, part: Part | None, index: tuple[int, ...] | None, other_line: int | None
 ) -> str:
     element, verb = _spelled(part, index), _VERBS[record.access]
@@ -240,14 +240,21 @@ def _message(  # noqa: C901 - one case a kind
         case FindingKind.UNWRITTEN:
             more = f", nor {record.value - 1} other elements" if record.value > 1 else ""
             return f"no thread writes {element}{more}"
-        case FindingKind.BLOCK_RACE:
-            return f"{verb} {element}, which another block {_VERBS[record.other_access]}{at}"
-        case FindingKind.WARP_RACE:
-            missing = "__syncwarp or barrier"
-        case _:
-            missing = "barrier"
-    other = _VERBS[record.other_access]
-    return f"{verb} {element}, which another thread {other}{at}, with no {missing} between"
+        case kind:
+            return (
+                f"{verb} {element}, which {_other_side(kind, record)}{at}{_MISSING.get(kind, '')}"
+            )
+
+
+_MISSING = {
+    FindingKind.RACE: ", with no barrier between",
+    FindingKind.WARP_RACE: ", with no __syncwarp or barrier between",
+}
+
+
+def _other_side(kind: FindingKind, record: Record) -> str:
+    who = "another block" if kind is FindingKind.BLOCK_RACE else "another thread"
+    return f"{who} {_VERBS[record.other_access]}"
 
 
 def _bounds_message(

@@ -11,6 +11,7 @@ import numpy as np
 
 from tcc.api import compile as tcc_compile
 from tcc.artifact import Artifact
+from tcc.driver import Compilation
 from tcc.errors import CompileError, RunError, ToolchainError
 from tcc.inputs import options_of_source
 from tcc.options import Options
@@ -56,29 +57,37 @@ class Subject:
     runs: tuple[Run, ...]
 
 
-def fixed_subject(path: Path, cache: ObjectCache, most: int = 5) -> Subject:
-    """A program compiled for awkward sizes: the largest among the first `most`."""
+def fixed_subject(path: Path, cache: ObjectCache) -> Subject:
+    """A program compiled for awkward sizes: those of which the smallest is largest."""
     options = _options(path)
     program = tcc_compile(path, options=replace(options, sizes={})).compilation
-    assert program.program is not None
-    assert program.plan is not None
-    found = awkward_sizes(program.program, program.preconditions, program.plan, {}, most, 0)
-    sizes = max(found, key=lambda s: sum(s.values()))
+    sizes = _uneven(program)
     kernel = tcc_compile(path, options=replace(options, sizes=sizes))
     return _subject(f"{path.stem} at {_spelled(sizes)}", kernel.artifact, path, [sizes], cache)
 
 
 def open_subject(path: Path, cache: ObjectCache) -> Subject:
-    """A program compiled for any sizes; run at those of its options and at awkward ones."""
+    """A program compiled for any sizes; run at those of its options, at awkward ones, and at
+    awkward multiples of four, which may have a kernel of their own.
+    """
     options = _options(path)
     kernel = tcc_compile(path, options=replace(options, sizes={}))
-    found = kernel.compilation
+    awkward = _uneven(kernel.compilation)
+    even = {n: -(-v // 4) * 4 for n, v in awkward.items()}
+    conditions = [c.expression for c in kernel.compilation.preconditions]
+    chosen = [options.sizes, awkward]
+    if all(c.evaluate(even) >= 0 for c in conditions):
+        chosen.append(even)
+    return _subject(f"{path.stem} at open sizes", kernel.artifact, path, chosen, cache)
+
+
+def _uneven(found: Compilation) -> dict[str, int]:
+    """Awkward sizes with several tiles in each dimension, as far as the work allows."""
     assert found.program is not None
     assert found.plan is not None
-    awkward = awkward_sizes(found.program, found.preconditions, found.plan, {}, 2, 0)
-    return _subject(
-        f"{path.stem} at open sizes", kernel.artifact, path, [options.sizes, awkward[-1]], cache
-    )
+    several = awkward_sizes(found.program, found.preconditions, found.plan, {}, 40, 0)
+    uneven = [s for s in several if any(v % 4 for v in s.values())] or several
+    return max(uneven, key=lambda s: (min(*s.values(), 20), sum(s.values())))
 
 
 def _spelled(sizes: Mapping[str, int]) -> str:
@@ -130,6 +139,23 @@ def judge(subject: Subject, mutant: Mutant, folder: Path) -> tuple[Verdict, str]
     except (ToolchainError, CompileError) as problem:
         return Verdict.REJECTED, str(problem)
     return Verdict.SURVIVED, ""
+
+
+def is_reached(subject: Subject, mutant: Mutant, folder: Path) -> bool:
+    """Whether some thread comes to the changed line: a trap before it ends a run."""
+    lines = subject.artifact.cuda_source.split("\n")
+    at = mutant.line - 1
+    while lines[at].lstrip().startswith(("#", "//", "}")):
+        at += 1 if not lines[at].lstrip().startswith("}") else -1
+    trapped = [*lines[:at], "__builtin_trap();", *lines[at:]]
+    artifact = replace(subject.artifact, cuda_source="\n".join(trapped))
+    device = HostDevice(workers=1, timeout_s=TIMEOUT_S, cache=ObjectCache(folder))
+    try:
+        for run in subject.runs:
+            device.run(artifact, run.inputs, run.sizes)
+    except (RunError, ToolchainError):
+        return True
+    return False
 
 
 def _same(got: np.ndarray, want: np.ndarray) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 KERNEL = re.compile(r'^extern "C" __global__ ')
 LAUNCH = re.compile(r"^(\s+\w+, dim3\()([^,]+(?:\([^)]*\))?[^,]*)(,.*)$")
@@ -160,7 +160,7 @@ def _shift_index(lines: list[str]) -> Iterator[Change]:
     for at, line in _body(lines):
         if DECLARATION.match(line):
             continue
-        for _start, end in _subscripts(line):
+        for _, end in _subscripts(line):
             for shift in (" + 1", " - 1"):
                 yield _with(lines, at, f"{line[:end]}{shift}{line[end:]}")
 
@@ -191,9 +191,9 @@ def _shrink_array(lines: list[str]) -> Iterator[Change]:
 def _drop_statement(lines: list[str]) -> Iterator[Change]:
     """A store, a copy, an initialisation is missing."""
     for at, line in _body(lines):
-        if (STORE.match(line) and not DECLARATION.match(line)) or line.startswith(
-            ("__pipeline_memcpy_async", "atomic")
-        ):
+        is_store = STORE.match(line) and not DECLARATION.match(line)
+        is_store = is_store and "assume_aligned" not in line
+        if is_store or line.startswith(("__pipeline_memcpy_async", "atomic")):
             yield _without(lines, at)
 
 
@@ -263,7 +263,7 @@ def _pairs(lines: list[str]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]
     """Neighbouring statements that are no declarations."""
     for chunks in _blocks(lines):
         plain = [c for c in chunks if not DECLARATION.match(lines[c[1] - 1].strip())]
-        for one, other in itertools.pairwise(plain):
+        for one, other in pairwise(plain):
             if one[1] == other[0]:
                 yield one, other
 

@@ -513,3 +513,20 @@ def test_an_interrupt_ends_the_program(matmul, host, tmp_path, monkeypatch):
         host().run(matmul, {"A": ones, "B": ones}, {})
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_an_output_of_negative_extent_is_the_launchers_to_refuse(unit, tensor, host):
+    """One extent is negative, so the product is: no buffer has such a length."""
+    tensors = [
+        tensor("X", "in", "float32", "N", "M"),
+        tensor("Y", "out", "float32", var("N") - 4, var("M") - 4),
+    ]
+    refusal = "  if (N < 5) return cudaErrorInvalidValue;\n"
+    artifact = unit(
+        'extern "C" __global__ void k(const float* X, float* Y) { Y[0] = X[0]; }',
+        tensors, ["k; 1; 1; 0; X; Y"], sizes=("N", "M"), before=refusal,
+    )  # fmt: skip
+    x = {"X": np.ones((2, 9000), np.float32)}
+    for check in (False, True):
+        with pytest.raises(RunError, match="cudaErrorInvalidValue"):
+            host(check=check).run(artifact, x, {})
