@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
+from tcc.errors import ToolchainError
 from tcc.run.cache import ObjectCache, key_of
 from tcc.run.toolchain import Compiler
 
@@ -31,6 +32,10 @@ FLAGS = (
     "-fwrapv",
 )
 """Integers wrap and floats round as on a GPU; no C++ library, so that the zig wheel is enough."""
+
+_FAR_ADDRESS = "relocation truncated to fit"
+_FAR_FLAGS = ("-fPIC", "-ftls-model=initial-exec")
+"""Compilers follow paths that no thread takes, to addresses of shared memory 2 GB away."""
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;\[\]]*?\b(\w+)\s*\[\s*\]\s*;")
 
@@ -65,14 +70,27 @@ def build(
             folder = Path(name)
             (folder / "kernel.cu").write_text(artifact.cuda_source, encoding="utf-8")
             (folder / "glue.cpp").write_text(glue, encoding="utf-8")
-            inputs = ["-I.", f"-I{SHIM}", "-c", "-o", "glue.o", "glue.cpp"]
-            log = compiler.run([*FLAGS, *flavour.text_flags, *inputs], folder)
-            compiler.run([*FLAGS, "-o", str(target), "glue.o", str(runtime), "-lm"], folder)
+            log = _compile_and_link(compiler, flavour.text_flags, runtime, target, folder)
         if flavour.finish is not None:
             flavour.finish(target, log)
 
     key = key_of((*_key_parts(compiler), *flavour.text_flags, artifact.cuda_source, glue))
     return cache.get(key, ".exe", compile_program)
+
+
+def _compile_and_link(
+    compiler: Compiler, flags: Sequence[str], runtime: Path, target: Path, folder: Path
+) -> str:
+    """Compile the glue and link it with the runtime; what the compiler says of the text."""
+    inputs = ["-I.", f"-I{SHIM}", "-c", "-o", "glue.o", "glue.cpp"]
+    log = compiler.run([*FLAGS, *flags, *inputs], folder)
+    try:
+        compiler.run([*FLAGS, "-o", str(target), "glue.o", str(runtime), "-lm"], folder)
+    except ToolchainError as problem:
+        if _FAR_ADDRESS not in str(problem) or _FAR_FLAGS[0] in flags:
+            raise
+        return _compile_and_link(compiler, (*flags, *_FAR_FLAGS), runtime, target, folder)
+    return log
 
 
 def glue_text(interface: Interface, cuda_source: str) -> str:
