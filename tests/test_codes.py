@@ -1,8 +1,10 @@
 """Every code has a page, and every page tells the truth: its examples are compiled."""
 
+import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,9 @@ def console_codes(example, folder, monkeypatch, capfd):
     for name in ("gemm.tc", "gemm.yaml"):
         (folder / name).write_bytes((ROOT / "specs" / name).read_bytes())
     monkeypatch.chdir(folder)
+    # A reader's `python3` has what tcc needs; the machine's own may not.
+    here = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", here + os.pathsep + os.environ["PATH"])
     commands = [line[2:] for line in example.text.splitlines() if line.startswith("$ ")]
     status = 0
     for command in commands:
