@@ -79,7 +79,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[p.name for p in DOCUMENTS])
 def test_what_a_document_runs(
     path: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
