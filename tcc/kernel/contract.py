@@ -145,7 +145,7 @@ class _Contraction:
     def _points(self, number: Numbers, stage: Affine) -> list[ir.Statement]:
         """All points of one k-tile: fragments, then multiply-adds over the micro-tile."""
         state, steps = self._state, self._steps
-        with state.points.known(*steps.scopes):
+        with state.names.scope(), state.points.known(*steps.scopes):
             body: list[ir.Statement] = []
             fragments: dict[Operand, Fragment] = {}
             for operand in self._chain.operands:

@@ -16,5 +16,5 @@ def text(kernels: tuple[ir.Kernel, ...]) -> str:
         lines.append(f"kernel {kernel.name}({', '.join([*buffers, *kernel.sizes])})")
         grid = ", ".join(str(g) for g in kernel.grid)
         lines.append(f"  grid ({grid}), block {kernel.block}, shared {kernel.shared_bytes} bytes")
-        lines += kernel_lines(kernel, {}, set())
+        lines += kernel_lines(kernel, dict.fromkeys(kernel.sizes, (1, None)), set())
     return "\n".join(lines) + "\n"

@@ -13,34 +13,16 @@ from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, 
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.context import NARROW, VECTOR, Context, is_wide
+from tcc.kernel.helpers import helper_texts
 from tcc.kernel.names import spell_function
 from tcc.kernel.safe_text import comment_text
+from tcc.kernel.spelling import C_TYPES
 from tcc.kernel.statements import kernel_lines
-from tcc.kernel.text import C_TYPES, Printer
+from tcc.kernel.text import Printer
 from tcc.scalar import ScalarType
 
 STATIC_SHARED_LIMIT = 49152
 ALIGNMENT = 256
-
-HELPERS: Mapping[str, str] = {
-    "floor_div": """template <typename T> HD T floor_div(T a, T b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}""",
-    "floor_mod": """template <typename T> HD T floor_mod(T a, T b) {
-  const T r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}""",
-    "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
-    "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
-    "absolute": "template <typename T> HD T absolute(T a) { return a < 0 ? -a : a; }",
-    "sigmoid": """__device__ __forceinline__ float sigmoid(float x) {
-  return 1.0f / (1.0f + expf(-x));
-}
-__device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
-    "relu": """__device__ __forceinline__ float relu(float x) { return fmaxf(x, 0.0f); }
-__device__ __forceinline__ double relu(double x) { return fmax(x, 0.0); }""",
-}
-QUALIFIERS = "__host__ __device__ __forceinline__"
 
 
 @dataclass(frozen=True)
@@ -94,7 +76,7 @@ def emit(context: Context, unit: Unit) -> Artifact:
         "guard": f"TCC_{interface.function.upper()}_H",
         "tensors": [_tensor_comment(a) for a in interface.tensors],
     }
-    source = _template("unit.cu.j2").render(values | {"helpers": _helpers(helpers)})
+    source = _template("unit.cu.j2").render(values | {"helpers": helper_texts(helpers)})
     header = _template("unit.h.j2").render(values)
     return Artifact(source, header, interface)
 
@@ -312,10 +294,6 @@ def _half_headers(context: Context) -> list[str]:
     used = {t.type for t in context.program.tensors.values()}
     headers = {ScalarType.FLOAT16: "cuda_fp16.h", ScalarType.BFLOAT16: "cuda_bf16.h"}
     return [h for t, h in headers.items() if t in used]
-
-
-def _helpers(names: set[str]) -> list[str]:
-    return [text.replace("HD", QUALIFIERS) for name, text in HELPERS.items() if name in names]
 
 
 def _tensor_comment(argument: Argument) -> str:

@@ -73,7 +73,7 @@ def _between_warps(
     """One value a warp through shared memory; every thread combines all of them."""
     warps, along = threads // WARP, group.along
     shared = ir.Buffer(
-        state.names.fresh(f"warps_{register.name.removeprefix('private_')}"),
+        state.names.fresh(f"warps_{register.name.removeprefix('partial_')}"),
         ir.Space.SHARED,
         register.type,
         (const(warps), *group.shape),
@@ -99,7 +99,7 @@ def _through_shared(
 ) -> list[ir.Statement]:
     """One value a thread through shared memory, a column for each row of the block."""
     shared = ir.Buffer(
-        state.names.fresh(f"parts_{register.name.removeprefix('private_')}"),
+        state.names.fresh(f"parts_{register.name.removeprefix('partial_')}"),
         ir.Space.SHARED,
         register.type,
         (const(threads), *group.shape),
@@ -122,7 +122,8 @@ def _fold(
     rest: tuple[Affine, ...],
 ) -> list[ir.Statement]:
     """Register = shared[0] op shared[1] op ..."""
-    name = state.names.fresh("p")
+    with state.names.scope():
+        name = state.names.fresh("p")
     start = ir.Store(register, (), ir.Load(shared, (const(0), *rest)))
     other = ir.Load(shared, (var(name), *rest))
     step = ir.Store(register, (), combine(operator, ir.Load(register, ()), other))

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from tcc.frontend.builtins import BUILTINS
+from tcc.kernel.helpers import HELPERS
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 KEYWORDS = """
@@ -30,13 +31,12 @@ nv_bfloat16 workspace stream arguments status
 """
 """Types and variables of emitted text."""
 
-HELPERS = "floor_div floor_mod minimum maximum absolute sigmoid relu"
 MACROS = "errno linux major makedev minor signgam unix DOMAIN OVERFLOW PLOSS SING TLOSS UNDERFLOW"
 """Of other compilers and libraries than those that `macro_names.txt` was made with."""
 
 _CUDA = re.compile(r"(cuda|CUDA)\w*[^_]")
 _BUILTINS = {name for b in BUILTINS.values() for name in (b.float32, b.float64)}
-RESERVED = frozenset(f"{KEYWORDS} {USED} {HELPERS} {MACROS}".split()) | _BUILTINS
+RESERVED = frozenset(f"{KEYWORDS} {USED} {MACROS}".split()) | _BUILTINS | HELPERS.keys()
 
 
 def spell(name: str, taken: Iterable[str] = ()) -> str:
@@ -76,8 +76,11 @@ class Names:
         self._taken = set(taken)
 
     def fresh(self, wanted: str) -> str:
-        """An identifier near `wanted`; it is taken from now on."""
-        name = spell(wanted, self._taken)
+        """An identifier near `wanted`: `a`, `a_2`, `a_3`, ...; it is taken from now on."""
+        name, number = spell(wanted), 1
+        while name in self._taken:
+            number += 1
+            name = spell(f"{wanted.rstrip('_')}_{number}")
         self._taken.add(name)
         return name
 

@@ -23,7 +23,8 @@ def smallest(
     """A lower bound of an expression at every point of the scopes (outermost first), or None.
 
     Variables that occur linearly are replaced by their extremes from the inside out, so that
-    symbolic bounds cancel; what is left is bounded by intervals. Sizes are at least 1.
+    symbolic bounds cancel; what is left is bounded by intervals. Nothing is known of a variable
+    that is neither in scope nor a size.
     """
     for scope in reversed(scopes):
         factor = expression.coefficient(scope.var)
@@ -32,24 +33,18 @@ def smallest(
         if factor:
             end = scope.low if factor > 0 else scope.high - 1
             expression = expression.without((scope.var,)) + end * factor
-    known = {name: sizes.get(name, (1, None)) for name in expression.variables}
-    return expression.bounds(known)[0]
+    return expression.bounds(sizes)[0]
 
 
 def interval(
     expression: Affine, scopes: Sequence[Scope], sizes: Mapping[str, Interval]
 ) -> Interval:
     """An interval that contains the expression at every point of the scopes."""
-    known: dict[str, Interval] = {}
+    known: dict[str, Interval] = dict(sizes)
     for scope in scopes:
-        outer = {
-            n: known.get(n, sizes.get(n, (1, None)))
-            for n in scope.low.variables | scope.high.variables
-        }
-        high = scope.high.bounds(outer)[1]
-        known[scope.var] = (scope.low.bounds(outer)[0], None if high is None else high - 1)
-    rest = {n: known.get(n, sizes.get(n, (1, None))) for n in expression.variables}
-    return expression.bounds(rest)
+        high = scope.high.bounds(known)[1]
+        known[scope.var] = (scope.low.bounds(known)[0], None if high is None else high - 1)
+    return expression.bounds(known)
 
 
 def holds(condition: Affine, scopes: Sequence[Scope], sizes: Mapping[str, Interval]) -> bool:

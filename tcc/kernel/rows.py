@@ -119,7 +119,7 @@ class _Rows:
         for instance in node.instances:
             statement = self._lowered(instance).statement
             if reduces(instance, statement):
-                register = state.register(statement.target, scalar=True)
+                register = state.register(statement.target, scalar=True, prefix="partial")
                 partial[instance.statement] = register
                 start = identity(statement.operator, register.type)
                 before += [ir.Declare(register), ir.Store(register, (), start)]

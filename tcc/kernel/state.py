@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 
 from tcc.affine import Affine, const, var
@@ -55,9 +56,9 @@ class State:
         order = [t for t in self.context.program.tensors if t in self._touched]
         return tuple(self._touched[t] for t in order)
 
-    def register(self, tensor: str, *, scalar: bool = False) -> ir.Buffer:
+    def register(self, tensor: str, *, scalar: bool = False, prefix: str = "private") -> ir.Buffer:
         """A new register array for an element of a tensor at every point, or at one."""
-        name = self.names.fresh(f"private_{tensor}")
+        name = self.names.fresh(f"{prefix}_{tensor}")
         type = self.context.tensor(tensor).type.compute
         shape = () if scalar else self.points.register_shape
         return ir.Buffer(name, ir.Space.PRIVATE, type, shape)
@@ -85,6 +86,11 @@ class State:
         indices = self.context.statements[instance.statement].statement.indices
         logical = self.points.iterators(instance, indices)
         return self.stored(tensor, tuple(logical[i] for i in indices))
+
+    @cached_property
+    def round(self) -> str:
+        """The variable of every loop over the rounds of a copy: none stands inside of another."""
+        return self.names.fresh("r")
 
     @property
     def aliases(self) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,8 @@ from typing import assert_never
 from tcc.affine import Affine, Interval, const
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
-from tcc.kernel.text import C_TYPES, Printer, is_cached
+from tcc.kernel.spelling import C_TYPES
+from tcc.kernel.text import Printer, is_cached
 from tcc.scalar import ScalarType
 
 VECTORS: Mapping[tuple[ScalarType, int], str] = {
@@ -61,8 +62,16 @@ class _Writer:
     def block(self, statements: tuple[ir.Statement, ...], indent: str) -> None:
         """The statements of one C++ block."""
         depth = len(self._printer.scopes)
-        for statement in statements:
-            self._statement(statement, indent)
+        left = list(statements)
+        while left:
+            first = left.pop(0)
+            match first, left[:1]:
+                case ir.Declare(buffer), [ir.Store(target, (), value)] if target == buffer:
+                    left.pop(0)
+                    text = declaration(buffer).removesuffix(";")
+                    self.lines.append(f"{indent}{text} = {self._printer.value(value)};")
+                case _:
+                    self._statement(first, indent)
         del self._printer.scopes[depth:]
 
     def _statement(self, statement: ir.Statement, indent: str) -> None:  # noqa: C901 - one case a node
@@ -109,25 +118,13 @@ class _Writer:
         self.lines.append(f"{indent}}}")
 
     def _if(self, node: ir.If, indent: str) -> None:
-        tests = [self._condition(c) for c in node.conditions]
-        self.lines.append(f"{indent}if ({' && '.join(tests)}) {{")
+        tests = self._printer.conjunction(node.conditions)
+        self.lines.append(f"{indent}if ({tests}) {{")
         self.block(node.body, indent + "  ")
         if node.otherwise:
             self.lines.append(f"{indent}}} else {{")
             self.block(node.otherwise, indent + "  ")
         self.lines.append(f"{indent}}}")
-
-    def _condition(self, condition: Affine | ir.Expression) -> str:
-        """`a - b >= 0` reads `b <= a`; `-b + c - 1 >= 0` reads `b < c`."""
-        if not isinstance(condition, Affine):
-            return f"({self._printer.value(condition)})"
-        left = Affine(tuple((a, -c) for a, c in condition.terms if c < 0))
-        right = Affine(tuple((a, c) for a, c in condition.terms if c > 0), condition.constant)
-        print_ = self._printer.affine
-        if not left.terms:
-            bound = Affine((), -right.constant)
-            return f"{print_(bound)} <= {print_(Affine(right.terms))}"
-        return f"{print_(left)} < {print_(right + 1)}"
 
     def _vector(self, move: ir.VectorMove, indent: str) -> None:
         type = VECTORS[move.target.type, move.width]

@@ -41,7 +41,7 @@ class TileCopy:
         self._threads = threads = threads - self._idle
         self._rounds = -(-self._vectors // threads)
         names = state.names
-        self._round = names.fresh("r")
+        self._round = state.round
         rounds = const(self._rounds)
         shape = (rounds, const(self.width)) if self.width > 1 else (rounds,)
         name = names.fresh(f"next_{tile.tensor}")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from tcc.kernel.text import C_TYPES
+from tcc.kernel.spelling import C_TYPES
 
 _KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(')
 _COMMENT = re.compile(r"^\s+// (.*)$")

@@ -67,9 +67,9 @@ def test_taken_names() -> None:
 def test_fresh_names_are_free_again_after_their_scope() -> None:
     names = Names(["A"])
     with names.scope():
-        assert names.fresh("A") == "A_"
-        assert names.fresh("A") == "A__"
-    assert names.fresh("A") == "A_"
+        assert names.fresh("A") == "A_2"
+        assert names.fresh("A") == "A_3"
+    assert names.fresh("A") == "A_2"
 
 
 @pytest.mark.parametrize("fixed", [True, False])

@@ -1,0 +1,137 @@
+"""Affine expressions as C++ text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from tcc.affine import Affine, Atom, Extremum, Floor, Interval, Product, Var
+from tcc.kernel.prove import Scope, interval
+from tcc.kernel.spelling import ATOM, COMPARISON, PRODUCT, SUM, UNARY, Part, wrap
+
+
+class AffinePrinter:
+    """Prints affine expressions at one place; `scopes` bound the variables there.
+
+    `helpers` collects the names of the helper functions that the text calls.
+    """
+
+    def __init__(self, sizes: Mapping[str, Interval], helpers: set[str]) -> None:
+        self.scopes: list[Scope] = []
+        self.helpers = helpers
+        self._sizes = sizes
+
+    def affine(self, form: Affine) -> str:
+        """An affine expression."""
+        return self.affine_part(form)[0]
+
+    def factor(self, form: Affine) -> str:
+        """An affine expression as an operand of `*`, `/`, `%` or a cast."""
+        return wrap(self.affine_part(form), UNARY)
+
+    def affine_part(self, form: Affine) -> Part:
+        """An affine expression: positive terms first, `x - d * (x / d)` as `x % d`."""
+        terms, constant = self._terms(form)
+        added = [part for negative, part in terms if not negative]
+        taken = [part for negative, part in terms if negative]
+        if constant > 0 or not (constant or terms):
+            added.append((str(constant), ATOM))
+        elif constant < 0:
+            taken.append((str(-constant), ATOM))
+        first = added.pop(0) if added else _negative(taken.pop(0))
+        if not added and not taken:
+            return first
+        rest = [f" + {text}" for text, _ in added] + [f" - {text}" for text, _ in taken]
+        return first[0] + "".join(rest), SUM
+
+    def condition(self, form: Affine) -> Part:
+        """`form >= 0` as a comparison: `a - b` as `b < a + 1`, `a - b - 1` as `b < a`."""
+        smaller = Affine(tuple((a, -c) for a, c in form.terms if c < 0))
+        larger = Affine(tuple((a, c) for a, c in form.terms if c > 0))
+        if not smaller.terms:
+            return f"{self.affine(larger)} >= {-form.constant}", COMPARISON
+        return f"{self.affine(smaller)} < {self.affine(larger + form.constant + 1)}", COMPARISON
+
+    def minmax(self, kind: str, items: list[str]) -> Part:
+        """The extremum of integers as calls of a helper function."""
+        function = f"{kind}imum"
+        self.helpers.add(function)
+        text = items[0]
+        for item in items[1:]:
+            text = f"{function}({text}, {item})"
+        return text, ATOM
+
+    def lowest(self, form: Affine) -> int | None:
+        """A lower bound of an expression here."""
+        return interval(form, self.scopes, self._sizes)[0]
+
+    def _terms(self, form: Affine) -> tuple[list[tuple[bool, Part]], int]:
+        """The terms of a sum, each with whether it is subtracted; the constant."""
+        terms: list[tuple[bool, Part]] = []
+        for floor, coefficient in form.terms:
+            remainder = _remainder(form, floor, coefficient)
+            if isinstance(floor, Floor) and remainder is not None:
+                whole, divisor, factor = remainder
+                form = form - whole * factor + Affine(((floor, -coefficient),))
+                text = self._divide("%", whole, divisor)
+                terms.append((factor < 0, _multiple(abs(factor), [text])))
+        for atom, coefficient in form.terms:
+            factors = atom.factors if isinstance(atom, Product) else (atom,)
+            parts = [self._factor(f) for f in factors]
+            terms.append((coefficient < 0, _multiple(abs(coefficient), parts)))
+        return terms, form.constant
+
+    def _factor(self, atom: Atom) -> Part:
+        match atom:
+            case Var(name):
+                return name, ATOM
+            case Floor(numerator, denominator):
+                return self._divide("/", numerator, denominator)
+            case Extremum(kind, items):
+                return self.minmax(kind, [self.affine(i) for i in items])
+            case Product(factors):
+                return _multiple(1, [self._factor(f) for f in factors])
+            case _:
+                assert_never(atom)
+
+    def _divide(self, operator: str, numerator: Affine, denominator: int) -> Part:
+        low = self.lowest(numerator)
+        if low is not None and low >= 0:
+            return f"{self.factor(numerator)} {operator} {denominator}", PRODUCT
+        function = "floor_div" if operator == "/" else "floor_mod"
+        self.helpers.add(function)
+        return f"{function}({self.affine(numerator)}, {denominator})", ATOM
+
+
+def _remainder(form: Affine, atom: Atom, coefficient: int) -> tuple[Affine, int, int] | None:
+    """What of a sum is a remainder: `f * x - f * d * (x / d)` as x, d and f.
+
+    x may be a quotient itself: `(y / 8) % 4` is `y / 8 - 4 * (y / 32)` in normal form.
+    """
+    if not isinstance(atom, Floor):
+        return None
+    mine = dict(form.terms)
+    for inner, factor in mine.items():
+        if isinstance(inner, Floor) and inner.numerator == atom.numerator:
+            divisor, rest = divmod(atom.denominator, inner.denominator)
+            if divisor > 1 and not rest and coefficient == -factor * divisor:
+                return Affine(((inner, 1),)), divisor, factor
+    factor, rest = divmod(-coefficient, atom.denominator)
+    whole = atom.numerator * factor
+    if rest or not all(mine.get(a) == c for a, c in whole.terms):
+        return None
+    return atom.numerator, atom.denominator, factor
+
+
+def _multiple(number: int, factors: list[Part]) -> Part:
+    if number == 1 and len(factors) == 1:
+        return factors[0]
+    numbers = [str(number)] if number > 1 else []
+    return " * ".join([*numbers, *(wrap(f, UNARY) for f in factors)]), PRODUCT
+
+
+def _negative(part: Part) -> Part:
+    text, level = part
+    if text[0].isdigit():
+        return f"-{text}", min(level, UNARY)
+    return f"-{wrap(part, UNARY)}", UNARY

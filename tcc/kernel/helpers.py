@@ -1,0 +1,33 @@
+"""Functions that emitted text brings along, for what C++ has no operator for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+QUALIFIERS = "__host__ __device__ __forceinline__"
+
+HELPERS: Mapping[str, str] = {
+    # The quotient of the smallest integer and -1 is out of range: it wraps.
+    "floor_div": """template <typename T> HD T floor_div(T a, T b) {
+  if (b == -1) return (T)(0 - (unsigned long long)a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}""",
+    "floor_mod": """template <typename T> HD T floor_mod(T a, T b) {
+  const T r = b == -1 ? 0 : a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}""",
+    "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
+    "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
+    "absolute": """template <typename T> HD T absolute(T a) {
+  return a < 0 ? (T)(0 - (unsigned long long)a) : a;
+}""",
+    "sigmoid": """HD float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+HD double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
+    "relu": """HD float relu(float x) { return fmaxf(x, 0.0f); }
+HD double relu(double x) { return fmax(x, 0.0); }""",
+}
+
+
+def helper_texts(names: Collection[str]) -> list[str]:
+    """The definitions of some helpers, in a fixed order."""
+    return [text.replace("HD", QUALIFIERS) for name, text in HELPERS.items() if name in names]
