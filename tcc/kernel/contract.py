@@ -168,14 +168,14 @@ class _Contraction:
     ) -> list[ir.Statement]:
         state = self._state
         statement = state.context.statements[update.statement].statement
-        by_read = {read: f for o, f in fragments.items() for read in o.reads}
-        direct = {read: o for o in self._chain.operands for read in o.reads}
+        operands = {read: o for o in self._chain.operands for read in o.reads}
         point = {i: self._steps.at(a, number) for i, a in update.iterators.items()}
 
         def read(node: tir.Read, _index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
-            fragment = by_read.get(node)
+            operand = operands[update.statement, node]
+            fragment = fragments.get(operand)
             if fragment is None:
-                return load_directly(state, self._steps, direct[node], number)
+                return load_directly(state, self._steps, operand, number)
             return ir.Load(fragment.register, fragment.index)
 
         register, index = state.registers[statement.target], state.points.register_index

@@ -20,12 +20,13 @@ from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances
 class Operand:
     """One element read: storage subscripts over the dimensions and loops of the nest, and sizes.
 
-    `reads` are the places of the program that read it.
+    `reads` are the places of the program that read it, each with its statement: one text may
+    stand in several statements, when a def is called more than once.
     """
 
     tensor: str
     forms: tuple[Affine, ...]
-    reads: tuple[tir.Read, ...]
+    reads: tuple[tuple[str, tir.Read], ...]
 
     def uses(self, dim: str) -> bool:
         """Whether the element depends on a dimension."""
@@ -68,7 +69,7 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
     if any(d.low.variables & names or d.high.variables & names for d in loops):
         return None
     dims = {d.name: d for d in (*kernel.parallel, *loops)}
-    operands: dict[tuple[str, tuple[Affine, ...]], tuple[tir.Read, ...]] = {}
+    operands: dict[tuple[str, tuple[Affine, ...]], tuple[tuple[str, tir.Read], ...]] = {}
     for update in updates:
         statement = statements[_source(update.statement)]
         if not _fits(update, statement, dims, {d.name for d in loops}):
@@ -77,7 +78,8 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
         if own is None:
             return None
         for tensor, forms, read in own:
-            operands[tensor, forms] = (*operands.get((tensor, forms), ()), read)
+            old = operands.get((tensor, forms), ())
+            operands[tensor, forms] = (*old, (update.statement, read))
     found = tuple(Operand(tensor, forms, reads) for (tensor, forms), reads in operands.items())
     return Chain(tuple(loops), updates, found) if updates else None
 

@@ -15,9 +15,12 @@ from tcc.source import Source
 from tests.agreement import assert_agrees, run_both_orders
 
 
-def compiled(text: str, sizes: Mapping[str, int] | None = None, **mapping: Any) -> Kernel:
+def compiled(
+    text: str, sizes: Mapping[str, int] | None = None, entry: str | None = None, **mapping: Any
+) -> Kernel:
     """The kernel of a program under mapping options."""
-    return tcc_compile(Source("test.tc", text), sizes=sizes, options={"mapping": mapping})
+    options = {"mapping": mapping}
+    return tcc_compile(Source("test.tc", text), entry=entry, sizes=sizes, options=options)
 
 
 def data(program: tir.Program, sizes: Mapping[str, int], most: int = 3) -> dict[str, np.ndarray]:
@@ -39,10 +42,11 @@ def check(
     *,
     fixed: bool = True,
     most: int = 3,
+    entry: str | None = None,
     **mapping: Any,
 ) -> Kernel:
     """Run in both orders of threads; the results are the oracle's."""
-    kernel = compiled(text, sizes if fixed else None, **mapping)
+    kernel = compiled(text, sizes if fixed else None, entry, **mapping)
     program = kernel.compilation.program
     assert program is not None
     arrays = data(program, sizes, most)
