@@ -30,9 +30,10 @@ def plan(
 def test_staging(a: str, b: str) -> None:
     """A sum whose tail adds zeros, and a maximum, where zeros would be wrong."""
     text = """
-    def f(float(M, K) A, float(K, N) B) -> (C, D) {
+    def f(float(M, K) A, float(K, N) B) -> (C, D, E) {
         C(i, j) +=! A(i, k) * B(k, j)
         D(i, j) max=! A(i, k) + B(k, j) - 9.0
+        E(i, j) = C(i, j) - D(i, j)
     }
     """
     check(
