@@ -179,16 +179,20 @@ class _Kernel:
     def _target(self, instance: Instance) -> str:
         return self._context.statements[instance.statement].statement.target
 
-    def _check_half(self, instance: Instance) -> None:
+    def _check_half(self, instance: Instance, loops: tuple[Loop, ...] = ()) -> None:
+        """A half-precision sum is rounded once: all loops are inside, or it is in a register."""
         lowered = self._context.statements[instance.statement]
         half = self._context.tensor(lowered.statement.target).type.is_half
         stays = lowered.statement.target in self._registers
-        sums = lowered.part is Part.UPDATE and bool(lowered.statement.reductions)
-        if half and sums and not stays:
+        inside = {loop.dim.name for loop in loops} | set(self._context.program.sizes)
+        moves = (instance.iterators[r].variables for r in lowered.statement.reductions)
+        outside = lowered.part is Part.UPDATE and not all(names <= inside for names in moves)
+        if half and outside and not stays:
             raise Unstructured("a half-precision sum would be rounded at every step")
 
     def _accumulate(self, loops: tuple[Loop, ...], instance: Instance) -> list[ir.Statement]:
         """A reduction whose element stays in a register for the length of its loops."""
+        self._check_half(instance, loops)
         lowered = self._context.statements[instance.statement]
         tensor = self._context.tensor(lowered.statement.target)
         register = self._state.register(tensor.name, scalar=True)
