@@ -1,0 +1,59 @@
+"""What stays in registers for the whole kernel, and what goes to memory when."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcc.kernel.context import Context
+from tcc.kernel.lower import kernel_users
+from tcc.kernel.promote import Promotion, promotions
+from tests.kernel.mapped import Mapped
+
+
+def promoted(body: str, inputs: str = "float(N, M) A", outputs: str = "O") -> dict[str, Promotion]:
+    """The promotions of a program that is one kernel, by tensor."""
+    mapped = Mapped(f"def f({inputs}) -> ({outputs}) {{ {body} }}", {"N": 6, "M": 5})
+    context = Context(mapped.scop, mapped.program)
+    (kernel,) = mapped.nest.kernels
+    users = kernel_users(context, mapped.nest)
+    found = promotions(context, kernel, users, keep_stored=False)
+    return {p.tensor: p for p in found}
+
+
+def test_accumulators_stay_and_are_stored_once() -> None:
+    found = promoted("O(i) +=! A(i, k)")
+    assert list(found) == ["O"]
+    assert (found["O"].load, found["O"].store) == (False, True)
+
+
+def test_a_value_of_the_caller_is_loaded() -> None:
+    assert promoted("O(i) += A(i, k)")["O"].load
+
+
+def test_temporaries_are_not_stored() -> None:
+    found = promoted("T(i) +=! A(i, k)\n O(i) = T(i) * T(i)")
+    assert (found["T"].load, found["T"].store) == (False, False)
+    assert "O" not in found, "written once and never read"
+
+
+def test_a_temporary_that_is_read_before_it_is_written_again() -> None:
+    found = promoted("T(i) +=! A(i, k)\n S(i) = T(i)\n T(i) max= A(i, k)\n O(i) = T(i) + S(i)")
+    assert (found["T"].load, found["S"].store) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "O(i, j) = A(i, j)\n O(i, j) = O(i, j) + 1.0 where i in 1:3, j in 0:M",
+        "O(i, j) = A(i, j)\n O(i, j) = O(i, j) + 1.0 where i in 0:N, j in 2:M",
+    ],
+)
+def test_tensors_written_in_different_ranges_live_in_memory(body: str) -> None:
+    assert "O" not in promoted(body)
+
+
+def test_half_sums_stay_where_nobody_must_see_them_rounded() -> None:
+    inputs = "float16(N, M) A"
+    assert "O" in promoted("O(i) +=! A(i, k)", inputs)
+    found = promoted("T(i) +=! A(i, k)\n O(i) = T(i)", inputs, "T, O")
+    assert "T" not in found
