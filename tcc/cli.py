@@ -55,6 +55,7 @@ def tcc() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where it is closed
     try:
         code = _run(session)
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def compile_command(
     FILE.tc is a program, `-` reads one from standard input.
     """
     chosen = Outputs(**{name: given.pop(name) for name in Outputs.__dataclass_fields__})
-    _check_outputs(chosen)
+    _check_outputs(chosen, Program(**given))
     _check_passes(emit, stop_after)
     result = _compile(session, Program(**given), stop_after)
     if time_passes:
@@ -105,11 +106,16 @@ def _check_passes(emit: str | None, stop_after: str | None) -> None:
         raise UsageError(f"there is no pass `{stop_after}`; passes are {', '.join(names)}")
 
 
-def _check_outputs(chosen: Outputs) -> None:
-    files = [f for f in (*_files(chosen), chosen.depfile) if f is not None]
-    for position, file in enumerate(files):
-        if file in files[:position]:
+def _check_outputs(chosen: Outputs, given: Program) -> None:
+    inputs = {os.path.realpath(f) for f in (given.file, given.options) if f not in (None, "-")}
+    taken: set[str] = set()
+    for file in (f for f in (*_files(chosen), chosen.depfile) if f is not None):
+        path = file if file == "-" else os.path.realpath(file)
+        if path in inputs:
+            raise UsageError(f"`{file}` is an input and would be overwritten")
+        if path in taken:
             raise UsageError(f"two outputs go to `{file}`")
+        taken.add(path)
     if chosen.reference and (chosen.output is None or chosen.output == "-"):
         raise UsageError("`--reference` writes beside the CUDA text; give it a name with `-o`")
     if chosen.depfile and all(f == "-" for f in _files(chosen)):

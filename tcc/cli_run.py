@@ -100,9 +100,10 @@ def _load(session: Session, path: str) -> dict[str, Array]:
 
     data = io.BytesIO(read_bytes(session, path))
     try:
-        with np.load(data, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it holds one array without a name")
+        archive = np.load(data, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array without a name")
+        with archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as problem:
         message = f"`{path}` is no .npz file of arrays"

@@ -87,6 +87,8 @@ def test_version(capfd):
         ("compile", "matmul.tc", "--stop-after", "nothing"),
         ("compile", "matmul.tc", "--emit", "nothing"),
         ("compile", "matmul.tc", "-o", "a", "--header", "a"),
+        ("compile", "matmul.tc", "-o", "a", "--header", "./a"),
+        ("compile", "matmul.tc", "-o", "./matmul.tc"),
         ("compile", "matmul.tc", "--reference"),
         ("compile", "matmul.tc", "--depfile", "a.d"),
         ("compile", "matmul.tc", "--depfile", "a.d", "-o", "-"),
@@ -297,6 +299,14 @@ def test_run_executes_nothing_from_a_file_of_arrays(capfd, folder):
     assert "error[E0626]" in err
 
 
+def test_run_refuses_an_array_without_a_name(capfd, folder):
+    np.save(folder / "a.npy", np.zeros(1))
+    words = ("run", "matmul.tc", "--inputs", "a.npy", "--outputs", "out.npz")
+    code, _, err = run(capfd, *words)
+    assert code == 2
+    assert "error[E0626]" in err
+
+
 SMALL = ("--size", "M=4", "--size", "N=3", "--size", "K=2")
 
 
@@ -459,6 +469,12 @@ def test_a_closed_pipe_is_quiet():
     command = f"{sys.executable} -m tcc options | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("entry: a def name\n", "")
+
+
+def test_a_closed_stdout_is_no_fault_of_ours():
+    command = f"{sys.executable} -m tcc options >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tcc.affine import Affine, const
 from tcc.diagnostics import error
@@ -192,6 +192,9 @@ class _Assignment:
         if self._operator != "=" or not names.loops or not names.ok:
             return
         self._require(False)
+        sure = set(self._sure_names(self._statement.value))
+        if not self._statement.clauses and not sure & set(names.loops):
+            return  # they come from a read of a wrong rank or a call, which are reported
         loops = " and ".join(f"`{n}`" for n in names.loops)
         are = "is a reduction index" if len(names.loops) == 1 else "are reduction indices"
         message = f"{loops} {are}, and `=` does not reduce"
@@ -203,6 +206,18 @@ class _Assignment:
         label = f"no {loops} on the left"
         target = self._statement.target.span
         self._scope.report.add(error("E0215", message, target, label, help=help))
+
+    def _sure_names(self, tree: ast.Expression) -> Iterator[str]:
+        """The variables outside of calls of defs and of reads of a wrong rank."""
+        if isinstance(tree, ast.Variable):
+            yield tree.name.text
+        if isinstance(tree, ast.Apply):
+            symbol = self._scope.tensors.get(tree.name.text)
+            wrong = symbol is not None and symbol.rank not in (None, len(tree.arguments))
+            if wrong or tree.name.text in self._scope.defs:
+                return
+        for child in ast.children(tree):
+            yield from self._sure_names(child)
 
     # -- domain ----------------------------------------------------------------------------
 

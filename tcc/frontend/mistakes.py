@@ -16,6 +16,7 @@ OUTPUT = "an output"
 OUTPUT_NAME = "a name for the output"
 DIMENSION = "a size or an integer"
 OUTPUTS = "`(` before the outputs"
+INDEX = "an index variable"
 AFTER_DIMENSION = "`,` or `)` after the dimension"
 AFTER_INPUT = "`,` or `)` after the input"
 AFTER_OUTPUT = "`,` or `)` after the output"
@@ -97,7 +98,7 @@ def _separator(situation: Unexpected) -> Diagnostic | None:
 
 def _reserved(situation: Unexpected) -> Diagnostic | None:
     found = situation.found
-    names = (DEF_NAME, INPUT_NAME, OUTPUT, OUTPUT_NAME, DIMENSION)
+    names = (DEF_NAME, INPUT_NAME, OUTPUT, OUTPUT_NAME, DIMENSION, INDEX)
     if situation.expected not in names or found.kind not in (TokenKind.KEYWORD, TokenKind.TYPE):
         return None
     starts_item = situation.expected != DEF_NAME and situation.following.text not in (",", ")")

@@ -25,6 +25,7 @@ from tcc.frontend.mistakes import (
     AFTER_STATEMENT,
     ASSIGNMENT,
     CLAUSE,
+    INDEX,
     RANGE,
     STATEMENT,
     WRONG_ASSIGNMENT,
@@ -179,6 +180,8 @@ def _indices(cursor: Cursor) -> tuple[Name, ...] | None:
 def _index(cursor: Cursor) -> Name:
     """One subscript of the left side. Whole expressions are parsed, for a better message."""
     start = cursor.token
+    if start.kind in (TokenKind.KEYWORD, TokenKind.TYPE) and cursor.peek(1).text in (",", ")"):
+        return cursor.name(INDEX)
     found = expression(cursor)
     span = cursor.since(start)
     if isinstance(found, Variable) and found.span == span:

@@ -229,7 +229,9 @@ class AsyncWait:
 
 @dataclass(frozen=True)
 class Barrier:
-    """`__syncthreads()`."""
+    """`__syncthreads()`; `__syncwarp()` where only the threads of a `warp` wait for each other."""
+
+    warp: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,9 @@ class _Rows:
             else:
                 result += self._guarded([self._row_statement(node)])
         leader = -var(self._along)
+        both = any(p.load and p.store for p in state.promotions)
+        if both and self._plan.threads > 1 and not needs_barrier(self._plan):
+            result.append(ir.Barrier(warp=True))  # all have read what the leader overwrites
         for promotion in state.promotions:
             if promotion.store:
                 tests = (leader, *self._pending())

@@ -92,8 +92,8 @@ class _Writer:
                 self._loop(statement, indent)
             case ir.If():
                 self._if(statement, indent)
-            case ir.Barrier():
-                self.lines.append(f"{indent}__syncthreads();")
+            case ir.Barrier(warp):
+                self.lines.append(f"{indent}{'__syncwarp' if warp else '__syncthreads'}();")
             case ir.VectorMove():
                 self._vector(statement, indent)
             case ir.AsyncCopy():

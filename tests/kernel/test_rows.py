@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.running import check
+from tests.kernel.running import check, data
 
 SOFTMAX = """
 def f(float(N, M) X) -> (Y) {
@@ -31,6 +31,18 @@ def test_in_out_tensor_is_read_before_it_is_kept(length: int) -> None:
     kernel = check(BETWEEN_PASSES, {"N": 3, "M": length}, outer_schedule_fusion_strategy="max")
     assert kernel.plan is not None
     assert [k.row is not None for k in kernel.plan.kernels] == [True]
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_threads_of_a_warp_read_an_in_out_tensor_before_it_is_written(rows: int) -> None:
+    """No exchange through shared memory, which would be a barrier already."""
+    sizes = {"N": 5, "M": 40}
+    plan = {"parallel": {"n": ["block.x", f"thread.y {rows}"]}, "row": ["thread.x 32"]}
+    text = "def f(float(N, M) X) -> (S) { S(n) += X(n, m) }"
+    kernel = check(text, sizes, plan={"f_kernel": plan})
+    program = kernel.compilation.program
+    assert program is not None
+    kernel.run(data(program, sizes), check=True)
 
 
 ROWS = {
