@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tcc.artifact import Artifact
 from tcc.diagnostics import Diagnostic, Report
+from tcc.dumps import Dumps
 from tcc.errors import CompileError, InternalError
 from tcc.frontend import ast, tir
 from tcc.frontend.describe import describe
@@ -92,20 +93,14 @@ class Request:
     target: Target
 
 
-class Dumps(Mapping[str, str]):
-    """The text of every stage, made when it is asked for."""
+@dataclass(frozen=True)
+class Lowering:
+    """What the kernels were made from, and the kernels; `program` has parts and sizes put in."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
-        self._makers = dict(makers)
-
-    def __getitem__(self, stage: str) -> str:
-        return self._makers[stage]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+    schedule: tree.Node
+    nest: Nest
+    program: tir.Program
+    mapped: Mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +120,7 @@ class Compilation:
     notes: tuple[str, ...] = ()
     preconditions: tuple[tir.Precondition, ...] = ()
     """What must hold of the sizes that stay open, as far as the checks came."""
+    lowering: Lowering | None = None
 
 
 class _Stop(Exception):
@@ -181,6 +177,7 @@ class _State:
         self._artifact: Artifact | None = None
         self._reference: Artifact | None = None
         self._plan: Plan | None = None
+        self._lowering: Lowering | None = None
         self._preconditions: tuple[tir.Precondition, ...] = ()
 
     def all_passes(self) -> None:
@@ -211,7 +208,7 @@ class _State:
         )
         self._run.notes += (*idle_options(request.options, request.sizes), *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
-        self._back_end(model, found, loops, opened)
+        self._back_end(model, found, scheduled.tree, loops, opened)
 
     def result(self) -> Compilation:
         """What there is so far."""
@@ -226,6 +223,7 @@ class _State:
             tuple(run.timings),
             tuple(run.notes),
             self._preconditions,
+            self._lowering,
         )
 
     def _elaborate(self, module: ast.Module) -> tir.Program:
@@ -281,6 +279,7 @@ class _State:
         self,
         model: scop.Scop,
         found: Dependences,
+        schedule: tree.Node,
         loops: Nest,
         opened: tuple[tir.Precondition, ...],
     ) -> None:
@@ -289,15 +288,17 @@ class _State:
             raise InternalError("there is no program to map")
         step("legality", lambda: check_kernels(found, place(loops)))
         try:
-            mapped = self._map(model, program, loops)
+            mapped = self._map(model, program, schedule, loops)
         except Unstructured as reason:
             self._run.notes.append(f"{reason}; one kernel a statement instead")
             loops = program_order(model)
             check_kernels(found, place(loops))
-            mapped = self._map(model, program, loops)
+            mapped = self._map(model, program, schedule, loops)
         step("emit", lambda: self._emit(model, program, mapped, opened), _cuda)
 
-    def _map(self, model: scop.Scop, program: tir.Program, loops: Nest) -> Mapped:
+    def _map(
+        self, model: scop.Scop, program: tir.Program, schedule: tree.Node, loops: Nest
+    ) -> Mapped:
         step, request = self._run.step, self._request
         fixed = fix_sizes(loops, request.sizes)
         report = self._run.report
@@ -308,12 +309,14 @@ class _State:
         )
         self._run.notes += chosen.notes
         self._plan = plan = chosen.plan
-        self._run.dumps["derivation"] = lambda: derivation(fixed, plan, program, request.target)
-        return step(
+        mapped = step(
             "lower",
             lambda: lower_all(model, program, fixed, plan),
             lambda m: kernel_text(m.kernels),
         )
+        self._run.dumps["derivation"] = lambda: derivation(fixed, plan, program, request.target)
+        self._lowering = Lowering(schedule, fixed, program, mapped)
+        return mapped
 
     def _emit(
         self,

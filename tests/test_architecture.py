@@ -16,7 +16,7 @@ LAYERS = (
     ("snippet",),
     ("render",),
     ("errors",),
-    ("schema", "target", "codes", "output", "depfile"),
+    ("schema", "target", "codes", "output", "depfile", "dumps"),
     ("yaml_tree", "options", "option_values", "options_file", "limits"),
     ("inputs",),
     ("frontend",),
