@@ -25,8 +25,7 @@ LAYERS = (
     ("kernel",),
     ("manifest", "driver"),
     ("run",),
-    ("api",),
-    ("tune",),
+    ("api", "tune"),  # compiling looks up tuned plans, tuning compiles
     ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs"),
     ("cli_compile", "cli_run", "cli_info", "__main__"),
 )
@@ -35,6 +34,7 @@ RANK["cli"] = len(LAYERS)
 RANK["__main__"] = len(LAYERS)
 ONLY = {
     "click": r"tcc/cli\w*\.py",
+    "distributed": r"tcc/tune/cluster\.py",
     "cupy": r"tcc/run/cuda\.py",
     "jinja2": r"tcc/kernel/emit\w*\.py",
     "rich": r"tcc/cli_colour\.py|tcc/tune/.*",

@@ -29,17 +29,32 @@ def canonical(program: Module | Definition, entry: str | None = None) -> str:
     if entry is None:
         for definition in definitions:
             _number(numbers, "f", definition.name.text)
-        return "\n".join(_text(d, by_name, numbers) for d in definitions)
+        return "\n".join(_text(d, by_name, numbers, {}) for d in definitions)
     _number(numbers, "f", entry)
     texts: list[str] = []
     while len(texts) < len(numbers):
-        texts.append(_text(by_name[list(numbers)[len(texts)]], by_name, numbers))
+        texts.append(_text(by_name[list(numbers)[len(texts)]], by_name, numbers, {}))
     return "\n".join(texts)
 
 
-def _text(definition: Definition, by_name: dict[str, Definition], numbers: dict[str, str]) -> str:
-    """One definition; the definitions it calls are added to the numbers."""
+def canonical_names(module: Module, entry: str) -> dict[str, str]:
+    """How a definition spells the names of its canonical text: `f0` is the definition itself.
+
+    KeyError when there is no such definition.
+    """
+    by_name = {d.name.text: d for d in reversed(module.definitions)}
     own: dict[str, str] = {}
+    _text(by_name[entry], by_name, {}, own)
+    return {"f0": entry, **{short: spelled for spelled, short in own.items()}}
+
+
+def _text(
+    definition: Definition,
+    by_name: dict[str, Definition],
+    numbers: dict[str, str],
+    own: dict[str, str],
+) -> str:
+    """One definition; its names are added to `own`, the definitions it calls to the numbers."""
     tensors = _tensors(definition)
 
     def name(text: str) -> str:
