@@ -179,18 +179,22 @@ class Affine:
         return self.text()
 
     def text(self, spell: Callable[[str], str] = str) -> str:
-        """Human-readable text, positive terms first: `H - KH + 1`, `(I_0 + 122) / 123`."""
-        parts: list[tuple[bool, str]] = []
-        for atom, coefficient in sorted(self.terms, key=lambda t: t[1] < 0):
-            if abs(coefficient) == 1:
-                body = _atom_text(atom, spell)
-            else:
-                body = f"{abs(coefficient)} * {_factor_text(atom, spell)}"
-            parts.append((coefficient < 0, body))
-        if self.constant or not parts:
-            parts.append((self.constant < 0, str(abs(self.constant))))
+        """Human-readable text, positive terms first: `H - KH + 1`, `3 - N`, `(I_0 + 122) / 123`.
+
+        `n - 8 * (n / 8)` is written `n % 8`.
+        """
+        rest, remainders = _remainders(self)
+        parts = [(c < 0, _times(abs(c), _atom_text(a, spell), a)) for a, c in rest.terms]
+        for floor, count in remainders:
+            body = f"{_dividend_text(floor, spell)} % {floor.denominator}"
+            parts.append((count < 0, _times(abs(count), body, floor)))
+        parts.sort(key=lambda part: part[0])
+        if rest.constant or not parts:
+            leads = rest.constant > 0 and all(negative for negative, _ in parts)
+            parts.insert(0 if leads else len(parts), (rest.constant < 0, str(abs(rest.constant))))
         negative, first = parts[0]
-        text = ("-" if negative else "") + first
+        divides = " / " in first or " % " in first
+        text = (f"-({first})" if divides else f"-{first}") if negative else first
         return text + "".join(f" {'-' if n else '+'} {body}" for n, body in parts[1:])
 
 
@@ -351,17 +355,42 @@ def _atom_text(atom: Atom, spell: Callable[[str], str]) -> str:
     match atom:
         case Var(name):
             return spell(name)
-        case Floor(numerator, denominator):
-            inner = numerator.text(spell)
-            simple = len(numerator.terms) == 1 and not numerator.constant
-            plain = simple and numerator.terms[0][1] == 1
-            return f"{inner if plain else f'({inner})'} / {denominator}"
+        case Floor(_, denominator):
+            return f"{_dividend_text(atom, spell)} / {denominator}"
         case Extremum(kind, items):
             return f"{kind}({', '.join(i.text(spell) for i in items)})"
         case Product(factors):
             return " * ".join(_factor_text(f, spell) for f in factors)
         case _:
             assert_never(atom)
+
+
+def _dividend_text(floor: Floor, spell: Callable[[str], str]) -> str:
+    numerator = floor.numerator
+    inner = numerator.text(spell)
+    simple = len(numerator.terms) == 1 and not numerator.constant
+    plain = simple and numerator.terms[0][1] == 1 and not isinstance(numerator.terms[0][0], Floor)
+    return inner if plain else f"({inner})"
+
+
+def _times(count: int, text: str, atom: Atom) -> str:
+    if count == 1:
+        return text
+    return f"{count} * ({text})" if isinstance(atom, Floor) else f"{count} * {text}"
+
+
+def _remainders(expression: Affine) -> tuple[Affine, list[tuple[Floor, int]]]:
+    """The expression without its remainders `k * (n - d * (n / d))`, and those as (n / d, k)."""
+    found: list[tuple[Floor, int]] = []
+    for atom, coefficient in expression.terms:
+        if not isinstance(atom, Floor) or coefficient % atom.denominator:
+            continue
+        count = -coefficient // atom.denominator
+        rest = expression - (atom.numerator - Affine(((atom, atom.denominator),))) * count
+        if len(rest.terms) == len(expression.terms) - 1 - len(atom.numerator.terms):
+            found.append((atom, count))
+            expression = rest
+    return expression, found
 
 
 def _factor_text(atom: Atom, spell: Callable[[str], str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tcc.artifact import Artifact
@@ -23,9 +24,8 @@ from tcc.kernel.comment import unit_comment
 from tcc.kernel.context import Context
 from tcc.kernel.dump import text as kernel_text
 from tcc.kernel.emit import Unit, emit
-from tcc.kernel.lower import lower
 from tcc.kernel.lower_all import Mapped, lower_all
-from tcc.kernel.simplify import simplify
+from tcc.kernel.reference import reference_kernel, workspace
 from tcc.options import Options, resolved
 from tcc.sched import nest, scop, tree
 from tcc.sched.bounds import check_bounds
@@ -68,10 +68,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("parse", "reads the text into a syntax tree", "ast"),
     Pass("elaborate", "resolves names, types every expression, infers ranges and shapes", "tir"),
     Pass("scop", "describes domains and accesses as integer sets", "scop"),
-    Pass("dependences", "finds which instances must keep their order", "deps"),
     Pass(
-        "check", "rejects accesses out of bounds, reads of undefined elements, in-place updates", ""
+        "check", "rejects in-place updates, accesses out of bounds, reads of undefined elements", ""
     ),
+    Pass("dependences", "finds which instances must keep their order", "deps"),
     Pass("split", "cuts long reductions with few results into parts", "split"),
     Pass("schedule", "finds loops that run in parallel and statements that share them", "schedule"),
     Pass("structure", "cuts the schedule into kernels and their loops", "nest"),
@@ -123,6 +123,10 @@ class Compilation:
     lowering: Lowering | None = None
 
 
+_Front = tuple[scop.Scop, Dependences, tree.Node, Nest, tuple[tir.Precondition, ...]]
+"""What the passes up to `structure` made, and what they leave to the launcher to check."""
+
+
 class _Stop(Exception):
     """The pass that the caller wanted to stop after is done."""
 
@@ -168,6 +172,18 @@ def compile_program(request: Request, *, stop_after: str | None = None) -> Compi
     return state.result()
 
 
+def prepare(request: Request) -> Callable[[Options], Compilation]:
+    """The passes up to `legality`, once; what comes after them, for any number of plans.
+
+    The result maps the program under other options and raises what `compile_program` raises. It
+    looks at the options that say how kernels are mapped, not at those of fusion and splitting.
+    """
+    state = _State(request, _Run("legality"))
+    with suppress(_Stop):
+        state.all_passes()
+    return state.mapped_by
+
+
 class _State:
     def __init__(self, request: Request, run: _Run) -> None:
         self._request = request
@@ -179,6 +195,7 @@ class _State:
         self._plan: Plan | None = None
         self._lowering: Lowering | None = None
         self._preconditions: tuple[tir.Precondition, ...] = ()
+        self._front: _Front | None = None
 
     def all_passes(self) -> None:
         """The passes, in the order of PASSES."""
@@ -186,9 +203,9 @@ class _State:
         module = step("parse", lambda: parse(request.source, report), unparse)
         program = step("elaborate", lambda: self._elaborate(module), describe)
         model = step("scop", lambda: scop.build_scop(program), scop.text)
-        found = step("dependences", lambda: compute_dependences(model), dependences_text)
         opened = step("check", lambda: self._check(model))
-        self._reference = reference(model, self._fixed(program), request, opened)
+        found = step("dependences", lambda: compute_dependences(model), dependences_text)
+        self._reference = reference_kernel(model, self._fixed(program), request.sizes, opened)
         parts = resolved(request.options).split
         divided = step(
             "split",
@@ -208,7 +225,21 @@ class _State:
         )
         self._run.notes += (*idle_options(request.options, request.sizes), *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
-        self._back_end(model, found, scheduled.tree, loops, opened)
+        self._front = model, found, scheduled.tree, loops, opened
+        self._back_end(*self._front)
+
+    def mapped_by(self, options: Options) -> Compilation:
+        """What the passes from `legality` on make under other options; this state stays."""
+        if self._front is None:
+            raise InternalError("there is nothing to map")
+        run = self._run
+        other = copy(self)
+        other._request = replace(self._request, options=options)
+        other._run = _Run(
+            None, Report(run.report.items), dict(run.dumps), list(run.timings), list(run.notes)
+        )
+        other._back_end(*self._front)
+        return other.result()
 
     def result(self) -> Compilation:
         """What there is so far."""
@@ -238,12 +269,11 @@ class _State:
         return specialise(program, self._request.sizes)
 
     def _check(self, model: scop.Scop) -> tuple[tir.Precondition, ...]:
-        """Bounds, definedness and causality; what stays open becomes a check of the launcher."""
-        sizes, report = self._request.sizes, self._run.report
-        opened = check_bounds(model, sizes, report)
-        check_definedness(model, sizes, report)
-        check_causality(model, sizes, report)
+        """The checks of a program; what stays open becomes a check of the launcher, and a note."""
+        opened = _check(model, self._request.sizes, self._run.report)
         self._preconditions = (*model.program.preconditions, *opened)
+        kept = () if self._program is None else self._program.preconditions
+        self._run.notes += (f"checked at launch: `{p}` ({p.reason})" for p in (*kept, *opened))
         return opened
 
     def _schedule(self, model: scop.Scop, found: Dependences) -> Scheduled:
@@ -328,36 +358,19 @@ class _State:
         if self._plan is None:
             raise InternalError("there is no plan to describe")
         context = Context(model, program)
-        workspace = _workspace(context, mapped.kernels)
+        needed = workspace(context, mapped.kernels)
         comment = unit_comment(program, self._request.sizes, self._plan)
         unit = Unit(
             program.name,
             mapped.kernels,
             (*program.preconditions, *opened),
-            workspace,
+            needed,
             comment,
             self._request.sizes,
             mapped.fast,
         )
         self._artifact = emit(context, unit)
         return self._artifact
-
-
-def reference(
-    model: scop.Scop,
-    program: tir.Program,
-    request: Request,
-    opened: tuple[tir.Precondition, ...],
-) -> Artifact:
-    """The same program by the identity schedule: one thread, plain loops, `NAME_reference`."""
-    preconditions = (*program.preconditions, *opened)
-    loops = fix_sizes(identity(model), request.sizes)
-    context = Context(model, program)
-    kernels = tuple(map(simplify, lower(context, loops, single_thread(loops))))
-    comment = unit_comment(program, request.sizes, None)
-    workspace = _workspace(context, kernels)
-    name = f"{program.name}_reference"
-    return emit(context, Unit(name, kernels, preconditions, workspace, comment, request.sizes))
 
 
 def check_source(source: Source) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
@@ -368,18 +381,24 @@ def check_source(source: Source) -> tuple[tuple[str, ...], tuple[Diagnostic, ...
         return (), report.items
     programs = elaborate_all(module, report)
     if not report.errors:
-        for program in programs:
-            model = scop.build_scop(program)
-            check_causality(model, {}, report)
-            check_bounds(model, {}, report)
-            check_definedness(model, {}, report)
+        programs = tuple(_checked(program, report) for program in programs)
     return tuple(describe(p) for p in programs), report.items
 
 
-def _workspace(context: Context, kernels: tuple[ir.Kernel, ...]) -> tuple[str, ...]:
-    """The temporaries that some kernel keeps in memory."""
-    stored = {b.name for k in kernels for b in k.buffers}
-    return tuple(t for t in context.program.temporaries if context.spelling[t] in stored)
+def _checked(program: tir.Program, report: Report) -> tir.Program:
+    """The program with everything it demands of its sizes."""
+    opened = _check(scop.build_scop(program), {}, report)
+    return replace(program, preconditions=(*program.preconditions, *opened))
+
+
+def _check(
+    model: scop.Scop, sizes: Mapping[str, int], report: Report
+) -> tuple[tir.Precondition, ...]:
+    """Causality, bounds and definedness; what hangs on open sizes is returned."""
+    check_causality(model, sizes, report)
+    opened = check_bounds(model, sizes, report)
+    check_definedness(model, sizes, report)
+    return opened
 
 
 def _cuda(artifact: Artifact) -> str:

@@ -11,7 +11,7 @@ from tcc.scalar import ScalarType
 class Builtin:
     """One function on float32 or float64, with its name in CUDA C++ for each of the two.
 
-    `abs` also takes integers. `sigmoid` and `relu` are no CUDA functions: the emitter defines
+    `sigmoid` and `relu` are no CUDA functions: the emitter defines
     them. `in_math_h` is true where C's `math.h` declares both names (C99, and the Bessel functions
     of POSIX); elsewhere the host device must bring its own.
     """

@@ -28,7 +28,7 @@ def _lines(program: tir.Program) -> Iterator[str]:
     if program.preconditions:
         yield ""
         yield "  requires"
-        conditions = [(f"{p.expression} >= 0", p.reason) for p in program.preconditions]
+        conditions = [(str(p), p.reason) for p in program.preconditions]
         yield from _table(conditions, "      ")
 
 

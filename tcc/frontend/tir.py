@@ -101,7 +101,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Call:
-    """A builtin function; arguments have the node's type (float32 or float64; `abs`: any)."""
+    """A builtin function; arguments have the node's type, float32 or float64."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -193,6 +193,15 @@ class Precondition:
     expression: Affine
     reason: str
     span: Span
+
+    def __str__(self) -> str:
+        """As a comparison, `N >= M + 1`."""
+        more = Affine(tuple((a, c) for a, c in self.expression.terms if c > 0))
+        constant = self.expression.constant
+        less = more - self.expression + constant
+        if not more.terms:
+            return f"{less} <= {constant}"
+        return f"{more + max(constant, 0)} >= {less - min(constant, 0)}"
 
 
 @dataclass(frozen=True)

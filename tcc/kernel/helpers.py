@@ -18,9 +18,6 @@ HELPERS: Mapping[str, str] = {
 }""",
     "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
     "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
-    "absolute": """template <typename T> HD T absolute(T a) {
-  return a < 0 ? (T)(0 - (unsigned long long)a) : a;
-}""",
     "sigmoid": """HD float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 HD double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
     "relu": """HD float relu(float x) { return fmaxf(x, 0.0f); }

@@ -176,12 +176,8 @@ class Printer(AffinePrinter):
     # -- calls and casts -------------------------------------------------------------------
 
     def _call(self, function: str, arguments: tuple[ir.Expression, ...], type: ScalarType) -> Part:
-        if function == "abs" and not type.is_float and not type.is_signed:
-            return self._value(arguments[0])
         if function == "fma":
             name = "fmaf" if type is ScalarType.FLOAT32 else "fma"
-        elif function == "abs" and not type.is_float:
-            name = "absolute"
         else:
             name = spelling(function, type)
         if name in HELPERS:
@@ -201,8 +197,21 @@ class Printer(AffinePrinter):
         if type.is_half:
             return _to_half(inner, operand.type, type), ATOM
         if type.is_integer and operand.type.is_float:
-            return _to_integer(inner[0], operand.type, type)
+            return self._to_integer(inner[0], operand.type, type)
         return f"({C_TYPES[type]}){wrap(inner, UNARY)}", UNARY
+
+    def _to_integer(self, text: str, source: ScalarType, type: ScalarType) -> Part:
+        """Towards zero and saturating, by the intrinsics: C++ leaves large values undefined."""
+        name = "double" if source is ScalarType.FLOAT64 else "float"
+        wide = "ll" if type.bits > INT_BITS else "int"
+        small = type.bits < INT_BITS
+        target = wide if type.is_signed or small else f"u{wide}"
+        value = f"__{name}2{target}_rz({text})"
+        if small:
+            self.helpers |= {"minimum", "maximum"}
+            low, high = type.integer_range
+            value = f"minimum(maximum({value}, {low}), {high})"
+        return narrow((value, ATOM), type)
 
     # -- memory ----------------------------------------------------------------------------
 
@@ -284,11 +293,3 @@ def _to_half(inner: Part, source: ScalarType, type: ScalarType) -> str:
     single = source in (ScalarType.FLOAT32, *FROM_HALF)
     text = inner[0] if single else f"(float){wrap(inner, UNARY)}"
     return f"{TO_HALF[type]}({text})"
-
-
-def _to_integer(text: str, source: ScalarType, type: ScalarType) -> Part:
-    """Towards zero and saturating, by the intrinsics: a C++ cast leaves large values undefined."""
-    name = "double" if source is ScalarType.FLOAT64 else "float"
-    wide = "ll" if type.bits > INT_BITS else "int"
-    target = wide if type.is_signed or type.bits < INT_BITS else f"u{wide}"
-    return narrow((f"__{name}2{target}_rz({text})", ATOM), type)

@@ -31,8 +31,7 @@ def check_bounds(
 
     Conditions on indices and sizes around a read are respected. Under a condition on data nothing
     is checked, and of a data-dependent access only the other subscripts. An access that is wrong
-    for some of the allowed sizes only becomes preconditions, if they are a conjunction of affine
-    conditions, else an error as well.
+    for some of the allowed sizes only becomes preconditions.
     """
     found: dict[tuple[Affine, object], tir.Precondition] = {}
     for statement in scop.statements:
@@ -98,24 +97,17 @@ class _Checker:
                     yield _Escape(dim, subscript, beyond, instances)
 
     def _conditions(self, escape: _Escape) -> tuple[Affine, ...] | None:
-        """What the sizes must fulfil; None when they can't, or when it is no conjunction.
+        """What the sizes must fulfil; None when they can't.
 
-        Sizes for which nothing is read do not make a read right. If they stand in the way of a
-        conjunction, they are given up: the kernel refuses them.
+        Sizes for which nothing is read do not make a read right.
         """
         wrong = escape.instances.params()
         happens = self._given.intersect(self._access.guarded.domain().params())
         if happens.is_subset(wrong):
             return None
         possible = self._given.intersect(self._statement.domain.params())
-        forms = self._forms(possible, wrong)
-        return self._forms(happens, wrong) if forms is None else forms
-
-    def _forms(self, possible: isl.Set, wrong: isl.Set) -> tuple[Affine, ...] | None:
         fine = possible.subtract(wrong).gist(possible)
         forms = islx.inequalities(self._scop.parameters, fine)
-        if forms is None:
-            return None
         return tuple(f for f in forms if not self._holds(f, possible))
 
     def _holds(self, form: Affine, possible: isl.Set) -> bool:

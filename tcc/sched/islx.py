@@ -21,7 +21,7 @@ from typing import assert_never
 
 import islpy as isl
 
-from tcc.affine import Affine, Atom, Extremum, Floor, Product, Var, const, var
+from tcc.affine import Affine, Atom, Extremum, Floor, Product, Var, const, maximum, minimum, var
 from tcc.errors import InternalError
 
 _LOGIC = ("and", "or", "not", "implies", "exists", "true", "false")
@@ -166,29 +166,33 @@ class Space:
         pieces = expression.get_pieces()
         if len(pieces) != 1:
             raise InternalError(f"{len(pieces)} pieces in {expression}")
-        numerator, denominator = self._rational(pieces[0][1])
+        numerator, denominator = _rational(pieces[0][1], self.parameters, self.iterators)
         if denominator != 1:
             raise InternalError(f"no integer: {expression}")
         return numerator
 
-    def _rational(self, aff: isl.Aff) -> tuple[Affine, int]:
-        denominator = aff.get_denominator_val().to_python()
-        scale = isl.Val(denominator)
-        total = const(aff.get_constant_val().mul(scale).to_python())
-        for kind in (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.div):
-            for position in range(aff.dim(kind)):
-                factor = aff.get_coefficient_val(kind, position).mul(scale).to_python()
-                if factor:
-                    total = total + self._dim(aff, kind, position) * factor
-        return total, denominator
 
-    def _dim(self, aff: isl.Aff, kind: isl.dim_type, position: int) -> Affine:
-        if kind == isl.dim_type.param:
-            return self.parameters.values[str(aff.get_dim_name(kind, position))]
-        if kind == isl.dim_type.in_:
-            return var(self.iterators[position])
-        numerator, denominator = self._rational(aff.get_div(position))
-        return numerator // denominator
+def _rational(
+    aff: isl.Aff, parameters: Parameters, iterators: tuple[str, ...]
+) -> tuple[Affine, int]:
+    """Numerator and denominator of an isl expression over sizes and index variables."""
+    denominator = aff.get_denominator_val().to_python()
+    scale = isl.Val(denominator)
+    total = const(aff.get_constant_val().mul(scale).to_python())
+    for kind in (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.div):
+        for position in range(aff.dim(kind)):
+            factor = aff.get_coefficient_val(kind, position).mul(scale).to_python()
+            if not factor:
+                continue
+            if kind == isl.dim_type.param:
+                atom = parameters.values[str(aff.get_dim_name(kind, position))]
+            elif kind == isl.dim_type.in_:
+                atom = var(iterators[position])
+            else:
+                numerator, divisor = _rational(aff.get_div(position), parameters, iterators)
+                atom = numerator // divisor
+            total = total + atom * factor
+    return total, denominator
 
 
 def box(parameters: Parameters, tensor: str, bounds: Sequence[tuple[Affine, Affine]]) -> isl.Set:
@@ -246,22 +250,38 @@ def smallest_point(values: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | 
     return dict(zip(names, coordinates, strict=False)), tuple(coordinates[count:])
 
 
-def inequalities(parameters: Parameters, values: isl.Set) -> tuple[Affine, ...] | None:
-    """Affine forms over sizes that are >= 0 exactly on this set of parameter values.
+def inequalities(parameters: Parameters, values: isl.Set) -> tuple[Affine, ...]:
+    """Quasi-affine forms over sizes that are all >= 0 exactly on this set of parameter values.
 
-    None when it is no simple conjunction (a union, or with a congruence).
+    A union becomes one form: the largest over its pieces of the smallest of their constraints.
     """
-    pieces = values.coalesce().get_basic_sets()
-    if len(pieces) != 1:
-        return None
+    pieces = values.compute_divs().coalesce().get_basic_sets()
+    every = [_constraints(parameters, piece) for piece in pieces]
+    if len(every) == 1:
+        return every[0]
+    every = [_needed(parameters, forms, values) for forms in every]
+    if not all(every):
+        return ()
+    return (maximum(*(minimum(*forms) for forms in every)),) if every else (const(-1),)
+
+
+def _needed(
+    parameters: Parameters, forms: tuple[Affine, ...], values: isl.Set
+) -> tuple[Affine, ...]:
+    """The forms of one piece without those that the other pieces make superfluous."""
+    for form in forms:
+        rest = tuple(f for f in forms if f is not form)
+        if parameters.set(f"{parameters.text(f)} >= 0" for f in rest).is_subset(values):
+            return _needed(parameters, rest, values)
+    return forms
+
+
+def _constraints(parameters: Parameters, piece: isl.BasicSet) -> tuple[Affine, ...]:
     found: list[Affine] = []
-    for constraint in pieces[0].get_constraints():
-        if constraint.dim(isl.dim_type.div):
-            return None
-        form = const(constraint.get_constant_val().to_python())
-        for position, name in enumerate(_parameter_names(constraint)):
-            factor = constraint.get_coefficient_val(isl.dim_type.param, position).to_python()
-            form = form + parameters.values[name] * factor
+    for constraint in piece.get_constraints():
+        if constraint.is_div_constraint():
+            continue
+        form, _ = _rational(constraint.get_aff(), parameters, ())
         found += [form, -form] if constraint.is_equality() else [form]
     return tuple(found)
 

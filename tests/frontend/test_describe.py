@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tcc.affine import const
+from dataclasses import replace
+
+import pytest
+
+from tcc.affine import Affine, const, maximum, var
 from tcc.frontend import tir
 from tcc.frontend.describe import describe
 from tcc.frontend.specialise import specialise
@@ -41,12 +45,28 @@ def conv
       w  1:W - K + 2  reduction
 
   requires
-      W - K >= 0  the range `0:W - K + 1` of `w` is not empty
+      W >= K  the range `0:W - K + 1` of `w` is not empty
 """
 
 
 def test_describe():
     assert describe(program(CONV)) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (var("N") - var("M") - 1, "N >= M + 1"),
+        (var("N") * 2 - 8, "2 * N >= 8"),
+        (9 - var("K") - var("L"), "K + L <= 9"),
+        (var("N") - var("M") + 3, "N + 3 >= M"),
+        (maximum(var("N"), var("M")) - 4, "max(M, N) >= 4"),
+        (-(var("N") % 2), "2 * (N / 2) >= N"),
+    ],
+)
+def test_preconditions_are_comparisons(expression: Affine, text: str) -> None:
+    found = program(CONV).preconditions[0]
+    assert str(replace(found, expression=expression)) == text
 
 
 def test_describe_without_sizes():
@@ -69,7 +89,7 @@ def test_specialise_puts_sizes_in_everywhere():
 def test_specialise_keeps_what_stays_open():
     found = specialise(program(CONV), {"W": 9})
     (condition,) = found.preconditions
-    assert str(condition.expression) == "-K + 9"
+    assert str(condition.expression) == "9 - K"
 
 
 def test_specialise_without_sizes_is_the_program():

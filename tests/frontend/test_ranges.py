@@ -223,7 +223,7 @@ RANGES = {
     # right side and clauses for one output index, size N of X, and the range
     "X(i / 2)": "0:2 * N",
     "X((i + 1) / 3)": "-1:3 * N - 1",
-    "X(5 - i / 2)": "-2 * N + 12:12",
+    "X(5 - i / 2)": "12 - 2 * N:12",
     "X(2 * i / 3)": "0:(3 * N + 1) / 2",
     "X(min(i, 3)) where i in 0:9": "0:9",
     "X(max(i, 0)) + X(i + 1)": "-1:N - 1",

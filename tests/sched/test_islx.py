@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import islpy as isl
@@ -173,11 +174,32 @@ def test_smallest_point_prefers_small_parameters() -> None:
     assert islx.smallest_point(pairs.wrap()) == ({"N": 2}, (0, 1, 1, 0))
 
 
-def test_inequalities_of_a_conjunction_only() -> None:
-    def forms(text: str) -> tuple[Affine, ...] | None:
+def test_inequalities() -> None:
+    def forms(text: str) -> tuple[Affine, ...]:
         return islx.inequalities(PARAMETERS, isl.Set(f"[N, M] -> {{ : {text} }}"))
 
     assert forms("N >= 2*M + 1") == (var("N") - 2 * var("M") - 1,)
-    assert set(forms("N = M") or ()) == {var("N") - var("M"), var("M") - var("N")}
-    assert forms("N >= M + 2 or N <= M - 2") is None
-    assert forms("N mod 2 = 0") is None
+    assert set(forms("N = M")) == {var("N") - var("M"), var("M") - var("N")}
+    (either,) = forms("N >= M + 2 or N <= M - 2")
+    assert str(either) == "max(M - N - 2, N - M - 2)"
+    assert set(map(str, forms("N mod 2 = 0"))) == {"N - 2 * (N / 2)", "2 * (N / 2) - N"}
+    assert forms("N >= M or N < M") == ()
+    assert forms("false") == (const(-1),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "N mod 3 = 1 or M <= 4",
+        "exists (e : N = 3 e + M and e >= 2)",
+        "exists (e : 2 e <= N and 3 e >= M)",
+        "N < floor(M / 2) or (M >= 3 and N >= 7)",
+    ],
+)
+def test_inequalities_mean_the_set(text: str) -> None:
+    values = isl.Set(f"[N, M] -> {{ : {text} }}")
+    forms = islx.inequalities(PARAMETERS, values)
+    for n, m in product(range(1, 12), range(1, 12)):
+        at = isl.Set(f"[N, M] -> {{ : N = {n} and M = {m} }}")
+        holds = all(f.evaluate({"N": n, "M": m}) >= 0 for f in forms)
+        assert holds == at.is_subset(values), (n, m)
