@@ -19,7 +19,6 @@ from tcc.frontend.elaborate import elaborate, elaborate_all
 from tcc.frontend.parser import parse
 from tcc.frontend.specialise import specialise
 from tcc.frontend.unparse import unparse
-from tcc.kernel import ir
 from tcc.kernel.comment import unit_comment
 from tcc.kernel.context import Context
 from tcc.kernel.dump import text as kernel_text
@@ -46,8 +45,7 @@ from tcc.sched.place import place
 from tcc.sched.plan import Plan
 from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.split import split_reductions
-from tcc.sched.structure import Unstructured, identity, program_order, structure
-from tcc.sched.tile import single_thread
+from tcc.sched.structure import Unstructured, program_order, structure
 from tcc.sched.wishes import wishes
 from tcc.source import Source
 from tcc.target import Target
@@ -123,10 +121,6 @@ class Compilation:
     lowering: Lowering | None = None
 
 
-_Front = tuple[scop.Scop, Dependences, tree.Node, Nest, tuple[tir.Precondition, ...]]
-"""What the passes up to `structure` made, and what they leave to the launcher to check."""
-
-
 class _Stop(Exception):
     """The pass that the caller wanted to stop after is done."""
 
@@ -173,10 +167,9 @@ def compile_program(request: Request, *, stop_after: str | None = None) -> Compi
 
 
 def prepare(request: Request) -> Callable[[Options], Compilation]:
-    """The passes up to `legality`, once; what comes after them, for any number of plans.
+    """The passes up to `legality`, once; what comes after them, for any number of `plan`s.
 
-    The result maps the program under other options and raises what `compile_program` raises. It
-    looks at the options that say how kernels are mapped, not at those of fusion and splitting.
+    Options of fusion and splitting count in `request` only. Both raise like `compile_program`.
     """
     state = _State(request, _Run("legality"))
     with suppress(_Stop):
@@ -195,7 +188,7 @@ class _State:
         self._plan: Plan | None = None
         self._lowering: Lowering | None = None
         self._preconditions: tuple[tir.Precondition, ...] = ()
-        self._front: _Front | None = None
+        self._finish: Callable[[_State], None]
 
     def all_passes(self) -> None:
         """The passes, in the order of PASSES."""
@@ -225,20 +218,16 @@ class _State:
         )
         self._run.notes += (*idle_options(request.options, request.sizes), *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
-        self._front = model, found, scheduled.tree, loops, opened
-        self._back_end(*self._front)
+        self._finish = lambda s: s._back_end(model, found, scheduled.tree, loops, opened)
+        self._finish(self)
 
     def mapped_by(self, options: Options) -> Compilation:
         """What the passes from `legality` on make under other options; this state stays."""
-        if self._front is None:
-            raise InternalError("there is nothing to map")
-        run = self._run
-        other = copy(self)
+        run, other = self._run, copy(self)
         other._request = replace(self._request, options=options)
-        other._run = _Run(
-            None, Report(run.report.items), dict(run.dumps), list(run.timings), list(run.notes)
-        )
-        other._back_end(*self._front)
+        other._run = _Run(None, Report(), dict(run.dumps), list(run.timings), list(run.notes))
+        other._run.report.add(*run.report.items)
+        self._finish(other)
         return other.result()
 
     def result(self) -> Compilation:
