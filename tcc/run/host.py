@@ -23,7 +23,7 @@ from tcc.run.arrays import bind
 from tcc.run.cache import ObjectCache
 from tcc.run.device import Array
 from tcc.run.findings import FindingsError
-from tcc.run.host_build import build
+from tcc.run.host_build import FAST, Flavour, build
 from tcc.run.host_call import Call
 from tcc.run.host_check import build_checked
 from tcc.run.host_checked import Checked, CheckedCall
@@ -46,7 +46,8 @@ class HostDevice:
 
     `blocks` has, by index of the launch, the linear indices of the only blocks to run; what the
     others would have written stays poison. `workers`: processes at most, all CPUs when not given.
-    `check`: use the checking build, and raise FindingsError for what it finds.
+    `check`: use the checking build, and raise FindingsError for what it finds. `flavour`: how the
+    text is compiled where it is not checked.
     """
 
     name = "host"
@@ -61,6 +62,7 @@ class HostDevice:
         check: bool = False,
         compiler: Compiler | None = None,
         cache: ObjectCache | None = None,
+        flavour: Flavour = FAST,
     ) -> None:
         self._settings = Settings(
             reverse=order is Order.REVERSE,
@@ -71,6 +73,7 @@ class HostDevice:
         self._checks = check
         self._compiler = compiler
         self._cache = cache or ObjectCache()
+        self._flavour = flavour
 
     def run(
         self, artifact: Artifact, arrays: Mapping[str, Any], sizes: Mapping[str, int]
@@ -84,8 +87,8 @@ class HostDevice:
         call = Call(artifact.interface, bind(artifact.interface, arrays, sizes))
         program = self.prepare(artifact)
         with call.job(self._settings) as job:
-            _execute(program, job, self._settings.timeout_s)
-            call.check(job, self._settings.timeout_s)
+            printed = _execute(program, job, self._settings.timeout_s)
+            call.check(job, self._settings.timeout_s, printed)
             return call.outputs(job)
 
     def check(
@@ -96,20 +99,23 @@ class HostDevice:
         program = build_checked(artifact, self._chosen_compiler(), self._cache)
         checked = CheckedCall(call, program, artifact)
         with call.job(self._settings, checked.checking, checked.granules) as job:
-            _execute(program.path, job, self._settings.timeout_s)
-            return checked.result(job, self._settings.timeout_s)
+            printed = _execute(program.path, job, self._settings.timeout_s)
+            return checked.result(job, self._settings.timeout_s, printed)
 
     def prepare(self, artifact: Artifact) -> Path:
         """Compile the artifact, or find it in the cache; the program's path."""
-        return build(artifact, self._chosen_compiler(), self._cache)
+        return build(artifact, self._chosen_compiler(), self._cache, self._flavour)
 
     def _chosen_compiler(self) -> Compiler:
         self._compiler = self._compiler or find_cxx()
         return self._compiler
 
 
-def _execute(program: Path, job: Job, timeout_s: float) -> None:
-    """Run the program to its end. RunError when it ends in a way it has no words for."""
+def _execute(program: Path, job: Job, timeout_s: float) -> str:
+    """Run the program to its end; what its kernels printed.
+
+    RunError when it ends in a way it has no words for.
+    """
     with subprocess.Popen(
         [str(program), str(job.descriptor)],
         pass_fds=(job.descriptor,),
@@ -125,9 +131,10 @@ def _execute(program: Path, job: Job, timeout_s: float) -> None:
             if isinstance(problem, subprocess.TimeoutExpired):
                 raise RunError(f"the program does not end within {timeout_s:g} s") from problem
             raise
+    text = output.decode(errors="replace").strip()
     if process.returncode not in (_DONE, _FAULT):
-        text = output.decode(errors="replace").strip()
         raise RunError(f"the program ends with status {process.returncode}: {text}")
+    return text
 
 
 def _end_group(leader: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,8 +48,9 @@ class Pair:
 class Settings:
     """How pairs are compared.
 
-    `blocks`: run only that many blocks of the last launch (host). `check`: run the optimized
-    kernel in the checking build (host).
+    `blocks`: run only that many blocks of the last launch, its last one among them (host).
+    `check`: run the optimized kernel in the checking build (host). `make`: what makes a device
+    from its keywords, instead of `HostDevice` or `CudaDevice`.
     """
 
     device: str
@@ -56,11 +58,33 @@ class Settings:
     blocks: int | None
     seed: int
     check: bool = False
+    make: Callable[..., Device] | None = None
 
 
-def try_pair(pair: Pair, settings: Settings) -> Trial:
-    """One trial. ToolchainError when the device is not there."""
+@dataclass(frozen=True)
+class Expected:
+    """What a reference kernel makes of some inputs."""
+
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+
+
+def expect(pair: Pair, settings: Settings) -> Expected:
+    """Run the reference kernel of a pair, for several trials of the same program and sizes.
+
+    RunError when it fails, ToolchainError when the device is not there.
+    """
+    return _Run(pair, settings).expected
+
+
+def try_pair(pair: Pair, settings: Settings, expected: Expected | None = None) -> Trial:
+    """One trial; `expected` saves the run of the reference kernel.
+
+    ToolchainError when the device is not there.
+    """
     run = _Run(pair, settings)
+    if expected is not None:
+        run.expected = expected
     failure = run.failure()
     return Trial(
         dict(pair.domain.sizes),
@@ -86,7 +110,7 @@ class _Run:
     def failure(self) -> Failure | None:
         """Run both kernels, the optimized one in both orders of the threads; what is wrong."""
         try:
-            inputs, want = self._reference_run()
+            inputs, want = self.expected.inputs, self.expected.outputs
         except RunError as problem:
             return crash(self._domain, f"the reference kernel fails: {problem}", "")
         hole = self._unwritten(want)
@@ -106,7 +130,8 @@ class _Run:
             return Failure("the blocks that ran wrote no element of any output")
         return order_matters(self._domain, results[0], results[-1])
 
-    def _reference_run(self) -> tuple[dict[str, Array], dict[str, Array]]:
+    @cached_property
+    def expected(self) -> Expected:
         """Inputs, and what the reference makes of them: the first draw without NaN, if any."""
         tried: list[tuple[int, dict[str, Array], dict[str, Array]]] = []
         for style in Style if self._has_free_floats() else (Style.NORMAL,):
@@ -116,7 +141,7 @@ class _Run:
             if tried[-1][0] == 0:
                 break
         _, inputs, want = min(tried, key=lambda t: t[0])
-        return inputs, want
+        return Expected(inputs, want)
 
     def _unwritten(self, want: Mapping[str, Array]) -> Failure | None:
         """A float that the reference never writes: on a CPU no operation sets all bits of a NaN."""
@@ -144,17 +169,19 @@ class _Run:
             return [("", self._plain_device())]
         check = self._settings.check
         timeout_s = self._settings.options.timeout_s * (CHECKING_COST if check else 1.0)
+        make = self._settings.make or HostDevice
         return [
-            (text, HostDevice(order=o, timeout_s=timeout_s, blocks=self.sample, check=check))
+            (text, make(order=o, timeout_s=timeout_s, blocks=self.sample, check=check))
             for o, text in _ORDERS.items()
         ]
 
     def _plain_device(self) -> Device:
+        make = self._settings.make
         if self._settings.device == "cuda":
             from tcc.run.cuda import CudaDevice  # noqa: PLC0415  (CuPy loads slowly)
 
-            return CudaDevice()
-        return HostDevice(timeout_s=float(self._settings.options.timeout_s))
+            return (make or CudaDevice)()
+        return (make or HostDevice)(timeout_s=float(self._settings.options.timeout_s))
 
     def _chosen_blocks(self) -> dict[int, Sequence[int]]:
         """Blocks of the last launch; it needs all that the launches before it compute."""
@@ -164,9 +191,10 @@ class _Run:
         x, y, z = (g.evaluate(self._domain.sizes) for g in launches[-1].grid)
         if x * y * z <= self._settings.blocks:
             return {}
+        last = x * y * z - 1  # in the corner where tiles may reach beyond the problem
         chance = random.Random(self._settings.seed)
-        chosen = sorted(chance.sample(range(x * y * z), self._settings.blocks))
-        return {len(launches) - 1: chosen}
+        chosen = sorted(chance.sample(range(last), self._settings.blocks - 1))
+        return {len(launches) - 1: (*chosen, last)}
 
     def _compare_all(
         self, inputs: Mapping[str, Array], got: Mapping[str, Array], want: Mapping[str, Array]
