@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -13,9 +15,10 @@ from tcc import __version__
 from tcc.cli_compile import check_command, compile_command, fmt_command
 from tcc.cli_info import explain_command, options_command, passes_command, targets_command
 from tcc.cli_run import run_command, verify_command
-from tcc.cli_session import Session
+from tcc.cli_session import Session, put
 from tcc.errors import CompileError, InternalError, TccError, UsageError
 
+F = TypeVar("F", bound=Callable[..., Any])
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 
@@ -40,10 +43,25 @@ class _InOrder(click.Group):
         return list(self.commands)
 
 
+def _path_option(name: str, path: str, help: str) -> Callable[[F], F]:
+    """An option that prints where a file of the package is, and ends the command."""
+
+    def tell(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+        if is_asked:
+            put(f"{Path(__file__).resolve().parent / path}\n")
+            context.exit()
+
+    return click.option(
+        name, is_flag=True, is_eager=True, expose_value=False, callback=tell, help=help
+    )
+
+
 @click.group(
     cls=_InOrder, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, message="tcc %(version)s")
+@_path_option("--make-include", "make/tcc.mk", "Print the path of the rules for GNU make.")
+@_path_option("--cmake-dir", "cmake", "Print the folder of the CMake package, for tcc_DIR.")
 def tcc() -> None:
     """Compile tensor comprehensions to standalone CUDA C++.
 

@@ -9,14 +9,20 @@ from tcc.errors import UsageError
 
 
 def depfile(outputs: Sequence[str], inputs: Sequence[str]) -> str:
-    """One rule `outputs: inputs`, escaped for GNU make.
+    """One rule `outputs: inputs`, and an empty rule for each input, escaped for GNU make.
 
-    UsageError for a name that no rule can hold: one with a control character, a semicolon or a
-    backslash at its end, or an output with an equals sign.
+    An input that is gone then means a new build, instead of an error about a missing file (as
+    with `gcc -MP`). UsageError for a name that no rule can hold: one with a control character, a
+    semicolon or a backslash at its end, or an output with an equals sign.
     """
-    targets = [_escaped(name, "=").replace("%", r"\%") for name in outputs]
     sources = [_escaped(name, "").replace("|", r"\|") for name in inputs]
-    return f"{' '.join(targets)}: {_guarded(' '.join(sources))}\n"
+    rule = f"{_targets(outputs)}: {_guarded(' '.join(sources))}\n"
+    # Make has no way to write a target with an equals sign.
+    return rule + "".join(f"{_targets([name])}:\n" for name in inputs if "=" not in name)
+
+
+def _targets(names: Sequence[str]) -> str:
+    return " ".join(_escaped(name, "=").replace("%", r"\%") for name in names)
 
 
 def _escaped(name: str, also_refused: str) -> str:

@@ -195,7 +195,9 @@ def test_compile_writes_every_output(capfd, folder):
     assert run(capfd, "compile", "matmul.tc", *words) == (0, "", "")
     made = {p.name for p in folder.iterdir()} - {"matmul.tc", "wrong.tc", "o.yaml", "cache"}
     assert made == {"m.cu", "m.h", "m.json", "m.d", "m.reference.cu"}
-    assert (folder / "m.d").read_text() == ("m.cu m.reference.cu m.h m.json: matmul.tc o.yaml\n")
+    assert (folder / "m.d").read_text() == (
+        "m.cu m.reference.cu m.h m.json: matmul.tc o.yaml\nmatmul.tc:\no.yaml:\n"
+    )
     manifest = json.loads((folder / "m.json").read_text())
     assert (manifest["target"], manifest["sizes"], manifest["symbolic"]) == (
         "sm_80",

@@ -33,7 +33,9 @@ NAMES = [
 
 
 def test_the_form():
-    assert depfile(["a.cu", "a.h"], ["a.tc", "b c.yaml"]) == "a.cu a.h: a.tc b\\ c.yaml\n"
+    assert depfile(["a.cu", "a.h"], ["a.tc", "b c.yaml"]) == (
+        "a.cu a.h: a.tc b\\ c.yaml\na.tc:\nb\\ c.yaml:\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\rb", "a\tb", "a;b", "a\\"])
@@ -57,7 +59,8 @@ def test_make_sees_the_names(name, position, tmp_path):
     output = name.removesuffix(".tc") + ".out" if position == "target" else "kernel.out"
     inputs = {"first": [name, "other.tc"], "last": ["other.tc", name], "target": ["other.tc"]}
     rule = depfile([output], inputs[position])
-    (tmp_path / "Makefile").write_text(f"{rule}\t@echo rebuilt\n", "utf-8")
+    made, _, empty = rule.partition("\n")
+    (tmp_path / "Makefile").write_text(f"{made}\n\t@echo rebuilt\n{empty}", "utf-8")
     for needed in inputs[position]:
         (tmp_path / needed).write_text("")
     (tmp_path / output).write_text("")
@@ -76,3 +79,6 @@ def test_make_sees_the_names(name, position, tmp_path):
     assert rebuilds() == 0
     os.utime(changed, (3, 3))
     assert rebuilds() == 1
+    if "=" not in changed.name:
+        changed.unlink()
+        assert rebuilds() == 1, "a file that is gone"
