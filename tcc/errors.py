@@ -74,6 +74,10 @@ class RunError(WrongResult):
     """A kernel crashed, hung, or its launcher returned an error."""
 
 
+class HangError(RunError):
+    """A kernel did not end in time."""
+
+
 class ToolchainError(TccError):
     """A compiler, a library or a GPU that this needs is not there, or does not work."""
 

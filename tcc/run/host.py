@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc.artifact import Artifact
-from tcc.errors import RunError
+from tcc.errors import HangError, RunError
 from tcc.run.arrays import bind
 from tcc.run.cache import ObjectCache
 from tcc.run.device import Array
@@ -129,7 +129,7 @@ def _execute(program: Path, job: Job, timeout_s: float) -> str:
         except BaseException as problem:
             _end_group(process.pid)
             if isinstance(problem, subprocess.TimeoutExpired):
-                raise RunError(f"the program does not end within {timeout_s:g} s") from problem
+                raise HangError(f"the program does not end within {timeout_s:g} s") from problem
             raise
     text = output.decode(errors="replace").strip()
     if process.returncode not in (_DONE, _FAULT):

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tcc.errors import HangError, RunError
 from tcc.run.device import Array
 from tcc.run.reference import index_box
 from tcc.run.verify_compare import UNWRITTEN, Comparison, differing, spelled
 from tcc.run.verify_inputs import Domain
-from tcc.run.verify_outcome import Failure
+from tcc.run.verify_outcome import Failure, Kind
 
 
 def wrong_value(domain: Domain, found: Comparison, order: str) -> Failure:
@@ -51,10 +52,11 @@ def order_matters(
     return None
 
 
-def crash(domain: Domain, message: str, order: str) -> Failure:
+def crash(domain: Domain, problem: RunError, order: str, *, of: str = "") -> Failure:
     """A kernel that did not end as it should, or in which the checking build found something."""
-    summary, *facts = message.splitlines()
-    return Failure(summary, (*map(str.strip, facts), *order_line(order), *doubts(domain)))
+    summary, *facts = f"{of}{problem}".splitlines()
+    kind = Kind.HANG if isinstance(problem, HangError) else Kind.CRASH
+    return Failure(summary, (*map(str.strip, facts), *order_line(order), *doubts(domain)), kind)
 
 
 def unwritten_reference(domain: Domain, name: str, holes: Array) -> Failure:

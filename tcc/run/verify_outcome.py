@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from math import isfinite
 
 from tcc.run.verify_compare import Comparison
+
+
+class Kind(StrEnum):
+    """What went wrong in a trial."""
+
+    WRONG = "wrong"
+    CRASH = "crash"
+    HANG = "hang"
 
 
 @dataclass(frozen=True)
@@ -16,6 +25,7 @@ class Failure:
 
     summary: str
     details: tuple[str, ...] = ()
+    kind: Kind = Kind.WRONG
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class _Run:
         try:
             inputs, want = self.expected.inputs, self.expected.outputs
         except RunError as problem:
-            return crash(self._domain, f"the reference kernel fails: {problem}", "")
+            return crash(self._domain, problem, "", of="the reference kernel fails: ")
         hole = self._unwritten(want)
         if hole is not None:
             return hole
@@ -121,7 +121,7 @@ class _Run:
             try:
                 results.append(self._call(device, self._pair.optimized, inputs))
             except RunError as problem:
-                return crash(self._domain, str(problem), order)
+                return crash(self._domain, problem, order)
             self.comparisons = self._compare_all(inputs, results[-1], want)
             wrong = next((c for c in self.comparisons if not c.ok), None)
             if wrong is not None:
