@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +34,7 @@ class Program:
     options: str | None
     size: tuple[str, ...]
     arch: str | None
+    check_bounds: bool = False
 
 
 def message_format(command: F) -> F:
@@ -57,6 +58,11 @@ def message_format(command: F) -> F:
 def program(command: F) -> F:
     """The file, and the options of `Program`."""
     command = message_format(command)
+    command = click.option(
+        "--check-bounds",
+        is_flag=True,
+        help="Kernels that stop where a subscript from data is outside.",
+    )(command)
     command = click.option(
         "--arch",
         type=click.Choice(list(TARGETS)),
@@ -86,6 +92,8 @@ def request(session: Session, given: Program) -> Request:
     options = Options()
     if given.options is not None:
         options = options_of_source(read_text(session, given.options))
+    if given.check_bounds:
+        options = replace(options, mapping=replace(options.mapping, check_bounds=True))
     return request_of(source, given.entry, sizes, options, given.arch)
 
 

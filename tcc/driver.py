@@ -198,7 +198,9 @@ class _State:
         model = step("scop", lambda: scop.build_scop(program), scop.text)
         opened = step("check", lambda: self._check(model))
         found = step("dependences", lambda: compute_dependences(model), dependences_text)
-        self._reference = reference_kernel(model, self._fixed(program), request.sizes, opened)
+        self._reference = reference_kernel(
+            model, self._fixed(program), request.sizes, opened, check_bounds=self._check_bounds
+        )
         parts = resolved(request.options).split
         divided = step(
             "split",
@@ -253,6 +255,10 @@ class _State:
             raise CompileError(report.items)
         self._program = self._mapped = specialise(program, request.sizes)
         return program
+
+    @property
+    def _check_bounds(self) -> bool:
+        return bool(resolved(self._request.options).check_bounds)
 
     def _fixed(self, program: tir.Program) -> tir.Program:
         return specialise(program, self._request.sizes)
@@ -330,7 +336,7 @@ class _State:
         self._plan = plan = chosen.plan
         mapped = step(
             "lower",
-            lambda: lower_all(model, program, fixed, plan),
+            lambda: lower_all(model, program, fixed, plan, check_bounds=self._check_bounds),
             lambda m: kernel_text(m.kernels),
         )
         self._run.dumps["derivation"] = lambda: derivation(fixed, plan, program, request.target)
@@ -346,7 +352,7 @@ class _State:
     ) -> Artifact:
         if self._plan is None:
             raise InternalError("there is no plan to describe")
-        context = Context(model, program)
+        context = Context(model, program, check_bounds=self._check_bounds)
         needed = workspace(context, mapped.kernels)
         comment = unit_comment(program, self._request.sizes, self._plan)
         unit = Unit(

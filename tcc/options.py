@@ -112,6 +112,9 @@ class MappingOptions:
     )
     unroll_copy_shared: bool | None = option(Flag(), "unroll the copies to shared memory")
     use_readonly_cache: bool | None = option(Flag(), "read inputs through the read-only data cache")
+    check_bounds: bool | None = option(
+        Flag(), "stop a kernel that reads outside of a tensor because of a subscript from data"
+    )
     registers: tuple[int, ...] | None = option(
         Items(Integer(1, 64), 1, 64),
         "values per thread along each parallel loop, kept in registers",

@@ -36,7 +36,7 @@ class Context:
 
     `quarters` are open sizes that are multiples of VECTOR here: they appear as VECTOR times a
     kernel parameter of their own, so that alignment shows in every form. With `narrow`, all
-    offsets fit an int.
+    offsets fit an int. With `check_bounds`, kernels check subscripts that come from data.
     """
 
     def __init__(
@@ -46,8 +46,10 @@ class Context:
         *,
         quarters: frozenset[str] = frozenset(),
         narrow: bool = False,
+        check_bounds: bool = False,
     ) -> None:
         self.program = program
+        self.check_bounds = check_bounds
         self._narrow = narrow
         self.spelling = _spelling(program)
         taken = tuple(self.spelling.values())

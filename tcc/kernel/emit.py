@@ -1,18 +1,26 @@
-"""Kernel IR to CUDA C++: the translation unit and its header, from templates without logic."""
+"""Kernel IR to CUDA C++: the translation unit and its header."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-
-import jinja2
 
 from tcc.affine import Affine, const
-from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, Launch
+from tcc.artifact import (
+    PLAIN,
+    Argument,
+    ArgumentKind,
+    Artifact,
+    FastPath,
+    Interface,
+    Launch,
+    Naming,
+    Parts,
+)
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.context import NARROW, VECTOR, Context, is_wide
+from tcc.kernel.emit_unit import half_headers, header_text, render, unit_text
 from tcc.kernel.helpers import helper_texts
 from tcc.kernel.names import spell_function
 from tcc.kernel.safe_text import comment_text
@@ -45,6 +53,7 @@ class Unit:
     comment: tuple[str, ...]
     sizes: Mapping[str, int]
     fast: Fast | None = None
+    naming: Naming = PLAIN
 
 
 def emit(context: Context, unit: Unit) -> Artifact:
@@ -53,15 +62,45 @@ def emit(context: Context, unit: Unit) -> Artifact:
     Requires: kernels in launch order, all from `context`.
     Establishes: the text depends on nothing but its arguments.
     """
-    helpers: set[str] = set()
-    printer = Printer(context.size_ranges, helpers)
     interface = _interface(context, unit)
-    values = {
-        "unit": unit,
+    parts = _parts(context, unit, interface)
+    source = unit_text(parts)
+    header = header_text(interface, parts, unit.naming, unit.function)
+    return Artifact(source, header, interface, parts)
+
+
+def _parts(context: Context, unit: Unit, interface: Interface) -> Parts:
+    helpers: set[str] = set()
+    kernels = _kernels(context, unit, unit.kernels, helpers)
+    fast = _kernels(unit.fast.context, unit, unit.fast.kernels, helpers) if unit.fast else []
+    variant = unit.naming.variant
+    launcher = _launcher(context, unit, interface, Printer(context.size_ranges, helpers))
+    return Parts(
+        unit.comment,
+        ("cuda_runtime.h", *(("stdio.h",) if "inside" in helpers else ())),
+        (
+            *half_headers([t.type for t in context.program.tensors.values()]),
+            *(("cuda_pipeline.h",) if _has_async(unit) else ()),
+        ),
+        tuple(helper_texts(helpers)),
+        render(
+            "kernels.cu.j2",
+            {"kernels": fast + kernels, "guard": variant.condition if variant else ""},
+        ),
+        render("launcher.cu.j2", {**launcher, "fast": fast, "kernels": kernels}),
+        _parameters(context, interface),
+        tuple(context.spelling.get(a.name, a.name) for a in interface.arguments),
+    )
+
+
+def _launcher(
+    context: Context, unit: Unit, interface: Interface, printer: Printer
+) -> dict[str, object]:
+    """What the template prints of the launcher, without the kernels."""
+    return {
+        "linkage": "static" if unit.naming.variant else 'extern "C"',
         "function": interface.function,
-        "parameters": _parameters(context, interface),
-        "kernels": _kernels(context, unit.kernels, helpers),
-        "fast": _kernels(unit.fast.context, unit.fast.kernels, helpers) if unit.fast else [],
+        "parameters": ", ".join([*_parameters(context, interface), "cudaStream_t stream"]),
         "fast_conditions": _fast_conditions(context, unit, interface, printer),
         "quarters": _quarters(context, unit),
         "checks": _checks(context, unit, interface, printer),
@@ -71,22 +110,21 @@ def emit(context: Context, unit: Unit) -> Artifact:
         "workspace_bytes": _bytes(context, unit.workspace, printer),
         "size_parameters": ", ".join(f"int {context.spelling[s]}" for s in interface.symbolic),
         "unused": [context.spelling[s] for s in interface.symbolic],
-        "halves": _half_headers(context),
-        "pipeline": _has_async(unit),
-        "guard": f"TCC_{interface.function.upper()}_H",
-        "tensors": [_tensor_comment(a) for a in interface.tensors],
     }
-    source = _template("unit.cu.j2").render(values | {"helpers": helper_texts(helpers)})
-    header = _template("unit.h.j2").render(values)
-    return Artifact(source, header, interface)
 
 
 def _kernels(
-    context: Context, kernels: tuple[ir.Kernel, ...], helpers: set[str]
+    context: Context, unit: Unit, kernels: tuple[ir.Kernel, ...], helpers: set[str]
 ) -> list[dict[str, object]]:
     """What the template prints of each kernel."""
     printer = Printer(context.size_ranges, helpers)
-    return [_kernel(k, kernel_lines(k, context.size_ranges, helpers), printer) for k in kernels]
+    return [
+        {
+            **_kernel(k, kernel_lines(k, context.size_ranges, helpers), printer),
+            "name": _kernel_name(context, unit, k),
+        }
+        for k in kernels
+    ]
 
 
 def _quarters(context: Context, unit: Unit) -> list[str]:
@@ -128,17 +166,17 @@ def _interface(context: Context, unit: Unit) -> Interface:
         arguments.append(Argument("workspace", ArgumentKind.WORKSPACE))
     symbolic = tuple(s for s in program.sizes if s not in unit.sizes)
     arguments += [Argument(s, ArgumentKind.SIZE) for s in symbolic]
-    launches = tuple(_launch(context, k) for k in unit.kernels)
+    launches = tuple(_launch(context, unit, k) for k in unit.kernels)
     offsets, total = {}, const(0)
     for name in unit.workspace:
         offsets[name] = total
         total = total + _padded_bytes(context.tensor(name))
     fast = None
     if unit.fast is not None:
-        quick = tuple(_launch(unit.fast.context, k) for k in unit.fast.kernels)
+        quick = tuple(_launch(unit.fast.context, unit, k) for k in unit.fast.kernels)
         fast = FastPath(unit.fast.quarters, quick)
     return Interface(
-        spell_function(unit.function),
+        spell_function(unit.naming.function(unit.function)),
         tuple(arguments),
         launches,
         dict(unit.sizes),
@@ -149,14 +187,15 @@ def _interface(context: Context, unit: Unit) -> Interface:
     )
 
 
-def _launch(context: Context, kernel: ir.Kernel) -> Launch:
+def _launch(context: Context, unit: Unit, kernel: ir.Kernel) -> Launch:
     """A launch in the program's own names."""
     sizes = context.unspelled
     names = {spelled: name for name, spelled in context.spelling.items()}
     x, y, z = (extent.substitute(sizes) for extent in kernel.grid)
     own = {parameter: size for size, parameter in context.parameters.items()}
     arguments = (*(names[b.name] for b in kernel.buffers), *(own[s] for s in kernel.sizes))
-    return Launch(_kernel_name(kernel), (x, y, z), kernel.block, kernel.shared_bytes, arguments)
+    name = _kernel_name(context, unit, kernel)
+    return Launch(name, (x, y, z), kernel.block, kernel.shared_bytes, arguments)
 
 
 def _tensor_argument(context: Context, name: str) -> Argument:
@@ -173,7 +212,7 @@ def _padded_bytes(tensor: tir.Tensor) -> Affine:
     return (total + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
-def _parameters(context: Context, interface: Interface) -> str:
+def _parameters(context: Context, interface: Interface) -> tuple[str, ...]:
     parts: list[str] = []
     for argument in interface.arguments:
         name = context.spelling.get(argument.name, argument.name)
@@ -183,7 +222,7 @@ def _parameters(context: Context, interface: Interface) -> str:
             parts.append("void* workspace")
         else:
             parts.append(_pointer(argument.type, name, readonly=argument.role is tir.Role.INPUT))
-    return ", ".join([*parts, "cudaStream_t stream"])
+    return tuple(parts)
 
 
 def _pointer(type: ScalarType | None, name: str, *, readonly: bool, restrict: bool = False) -> str:
@@ -193,8 +232,10 @@ def _pointer(type: ScalarType | None, name: str, *, readonly: bool, restrict: bo
     return f"{'const ' if readonly else ''}{C_TYPES[type]}*{qualifier} {name}"
 
 
-def _kernel_name(kernel: ir.Kernel) -> str:
-    return spell_function(kernel.name)
+def _kernel_name(context: Context, unit: Unit, kernel: ir.Kernel) -> str:
+    """Kernels are called by their def: `matmul_kernel1`, `prefix_matmul_sm_80_kernel1`."""
+    name = context.program.name
+    return spell_function(unit.naming.function(name) + kernel.name.removeprefix(name))
 
 
 def _kernel(kernel: ir.Kernel, body: list[str], printer: Printer) -> dict[str, object]:
@@ -205,7 +246,6 @@ def _kernel(kernel: ir.Kernel, body: list[str], printer: Printer) -> dict[str, o
     parameters += [f"int {s}" for s in kernel.sizes]
     bounds = str(threads) + (f", {kernel.min_blocks}" if kernel.min_blocks else "")
     return {
-        "name": _kernel_name(kernel),
         "bounds": bounds,
         "parameters": ", ".join(parameters),
         "body": "\n".join(body),
@@ -288,40 +328,3 @@ def _bytes(context: Context, tensors: tuple[str, ...], printer: Printer) -> str:
         factors += [f"(size_t){printer.factor(context.size(e))}" for e in tensor.shape]
         parts.append(f"(({' * '.join(factors)} + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT})")
     return " + ".join(parts) if parts else "0"
-
-
-def _half_headers(context: Context) -> list[str]:
-    used = {t.type for t in context.program.tensors.values()}
-    headers = {ScalarType.FLOAT16: "cuda_fp16.h", ScalarType.BFLOAT16: "cuda_bf16.h"}
-    return [h for t, h in headers.items() if t in used]
-
-
-def _tensor_comment(argument: Argument) -> str:
-    shape = ", ".join(str(e) for e in argument.shape)
-    role = argument.role.value if argument.role else ""
-    text = f"{argument.name}({shape}): {role}"
-    if any(o != const(0) for o in argument.origin):
-        origin = ", ".join(str(o) for o in argument.origin)
-        text += f", element ({origin}) is stored first"
-    return text
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tcc"),
-        undefined=jinja2.StrictUndefined,
-        variable_start_string="${",
-        variable_end_string="}",
-        block_start_string="/*%",
-        block_end_string="%*/",
-        comment_start_string="/*#",
-        comment_end_string="#*/",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)

@@ -18,6 +18,15 @@ HELPERS: Mapping[str, str] = {
 }""",
     "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
     "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
+    # A subscript that comes from data; what is printed leaves the kernel with the error.
+    "inside": """template <typename T>
+__device__ __forceinline__ T inside(T index, long long extent, const char* what) {
+  if ((unsigned long long)(long long)index >= (unsigned long long)extent) {
+    printf("%s is %lld, outside of 0:%lld\\n", what, (long long)index, extent);
+    __trap();
+  }
+  return index;
+}""",
     "sigmoid": """HD float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 HD double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
     "relu": """HD float relu(float x) { return fmaxf(x, 0.0f); }

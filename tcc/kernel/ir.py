@@ -4,7 +4,7 @@ unit       := kernel*
 kernel     := buffers, launch geometry, statement*
 statement  := For | If | Let | Declare | Store | VectorMove | AsyncCopy | AsyncWait
             | Barrier | Comment
-expression := Const | Int | Load | Unary | Binary | Select | Call | Cast | Shuffle
+expression := Const | Int | Load | Unary | Binary | Select | Call | Cast | Checked | Shuffle
 
 Affine expressions range over kernel variables (`blockIdx` and `threadIdx` aliases, loop and let
 variables) and symbolic sizes. Everything a printer needs is here; nothing below decides.
@@ -129,6 +129,20 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """A subscript, which stops the kernel where it is outside of `0:extent`; `what` says whose."""
+
+    operand: Expression
+    extent: Affine
+    what: str
+
+    @property
+    def type(self) -> ScalarType:
+        """That of the subscript."""
+        return self.operand.type
+
+
+@dataclass(frozen=True)
 class Shuffle:
     """The value of `operand` in the lane `lane XOR mask`, within groups of `width` lanes."""
 
@@ -142,7 +156,9 @@ class Shuffle:
         return self.operand.type
 
 
-Expression: TypeAlias = Const | Int | Load | Unary | Binary | Select | Call | Cast | Shuffle
+Expression: TypeAlias = (
+    Const | Int | Load | Unary | Binary | Select | Call | Cast | Checked | Shuffle
+)
 
 
 @dataclass(frozen=True)
@@ -328,6 +344,8 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
             expression = Call(function, tuple(rewrite(a, change) for a in arguments), type)
         case Cast(operand, type):
             expression = Cast(rewrite(operand, change), type)
+        case Checked(operand, extent, what):
+            expression = Checked(rewrite(operand, change), extent, what)
         case Shuffle(operand, mask, width):
             expression = Shuffle(rewrite(operand, change), mask, width)
         case _:

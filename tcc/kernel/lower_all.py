@@ -25,15 +25,20 @@ class Mapped:
     fast: Fast | None
 
 
-def lower_all(scop: Scop, program: tir.Program, nest: Nest, plan: Plan) -> Mapped:
+def lower_all(
+    scop: Scop, program: tir.Program, nest: Nest, plan: Plan, *, check_bounds: bool = False
+) -> Mapped:
     """Lower a nest for all sizes, and once more for row lengths that are multiples of 4."""
-    kernels = tuple(map(simplify, lower(Context(scop, program), nest, plan)))
+    general = Context(scop, program, check_bounds=check_bounds)
+    kernels = tuple(map(simplify, lower(general, nest, plan)))
     quarters = _row_sizes(nest, program)
     shapes = [t.shape for t in program.tensors.values()]
     huge = any(is_wide(shape) for shape in shapes if all(e.is_constant for e in shape))
     if not quarters or huge:
         return Mapped(kernels, None)
-    context = Context(scop, program, quarters=frozenset(quarters), narrow=True)
+    context = Context(
+        scop, program, quarters=frozenset(quarters), narrow=True, check_bounds=check_bounds
+    )
     named = replace(nest, kernels=tuple(replace(k, name=f"{k.name}_aligned") for k in nest.kernels))
     renamed = Plan(tuple(replace(k, kernel=f"{k.kernel}_aligned") for k in plan.kernels))
     fast = tuple(map(simplify, lower(context, named, renamed)))

@@ -23,11 +23,13 @@ def reference_kernel(
     program: tir.Program,
     sizes: Mapping[str, int],
     opened: tuple[tir.Precondition, ...],
+    *,
+    check_bounds: bool = False,
 ) -> Artifact:
     """The launcher `NAME_reference`; `opened` is what its sizes must fulfil besides."""
     preconditions = (*program.preconditions, *opened)
     loops = fix_sizes(identity(model), sizes)
-    context = Context(model, program)
+    context = Context(model, program, check_bounds=check_bounds)
     kernels = tuple(map(simplify, lower(context, loops, single_thread(loops))))
     comment = unit_comment(program, sizes, None)
     needed = workspace(context, kernels)

@@ -67,6 +67,9 @@ class Printer(AffinePrinter):
                 return self._call(function, arguments, type)
             case ir.Cast(operand, type):
                 return self._cast(operand, type)
+            case ir.Checked(operand, extent, what):
+                self.helpers.add("inside")
+                return f'inside({self.value(operand)}, {self.affine(extent)}, "{what}")', ATOM
             case ir.Shuffle(operand, mask, width):
                 inner = self.value(operand)
                 return f"__shfl_xor_sync(0xffffffffu, {inner}, {mask}, {width})", ATOM

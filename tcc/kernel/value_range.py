@@ -34,6 +34,8 @@ def _unwrapped(expression: ir.Expression, bounds: Bounds) -> Range | None:
             return _within(bounds(value), expression.type.integer_range)
         case ir.Cast(operand, _) if not operand.type.is_float:
             return value_range(operand, bounds)
+        case ir.Checked(operand, _, _):
+            return value_range(operand, bounds)
         case ir.Unary("-", operand, _):
             low, high = value_range(operand, bounds)
             return -high, -low

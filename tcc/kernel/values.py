@@ -10,6 +10,7 @@ from tcc.frontend import reduction, tir
 from tcc.frontend.subscripts import affine_form
 from tcc.kernel import ir
 from tcc.kernel.context import Context
+from tcc.kernel.safe_text import comment_text
 from tcc.scalar import ScalarType
 
 Reader = Callable[[tir.Read, tuple[Affine | ir.Expression, ...]], ir.Expression]
@@ -44,8 +45,8 @@ class Values:
                 return ir.Int(self._point[name])
             case tir.Size(value):
                 return ir.Int(self._context.size(value))
-            case tir.Read(tensor, subscripts, _, _):
-                return self._read(expression, self._storage(tensor, subscripts))
+            case tir.Read():
+                return self._read(expression, self._storage(expression))
             case tir.Unary(operator, operand, type):
                 return ir.Unary(operator, self.value(operand), type)
             case tir.Binary(operator, left, right, type):
@@ -61,11 +62,23 @@ class Values:
             case _:
                 assert_never(expression)
 
-    def _storage(
-        self, tensor: str, subscripts: tuple[tir.Expression, ...]
-    ) -> tuple[Affine | ir.Expression, ...]:
-        origin = self._context.tensor(tensor).origin
-        return tuple(self._subscript(s, o) for s, o in zip(subscripts, origin, strict=True))
+    def _storage(self, read: tir.Read) -> tuple[Affine | ir.Expression, ...]:
+        tensor = self._context.tensor(read.tensor)
+        pairs = zip(read.subscripts, tensor.origin, strict=True)
+        found = [self._subscript(s, o) for s, o in pairs]
+        if self._context.check_bounds:
+            found = [self._checked(read, d, f) for d, f in enumerate(found)]
+        return tuple(found)
+
+    def _checked(
+        self, read: tir.Read, dim: int, subscript: Affine | ir.Expression
+    ) -> Affine | ir.Expression:
+        """A subscript that only the run decides; the others are known to be inside."""
+        if isinstance(subscript, Affine):
+            return subscript
+        extent = self._context.size(self._context.tensor(read.tensor).shape[dim])
+        text = comment_text(" ".join(read.span.text.split())).replace('"', "'")
+        return ir.Checked(subscript, extent, f"subscript {dim} of `{text}`")
 
     def _subscript(self, subscript: tir.Expression, origin: Affine) -> Affine | ir.Expression:
         form = affine_form(subscript)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from math import prod
 
 from tcc.artifact import Argument, ArgumentKind, Interface
-from tcc.errors import RunError
+from tcc.errors import HangError, RunError
 from tcc.frontend.tir import Role
 from tcc.run.arrays import Bound, element_type, numpy_type
 from tcc.run.device import Array
-from tcc.run.host_job import UNCHECKED, Buffer, Checking, Fault, Job, Settings
+from tcc.run.host_job import UNCHECKED, Buffer, Checking, Fault, FaultKind, Job, Settings
 from tcc.run.host_report import BufferName, fault_message, launcher_message, overrun_message
 
 
@@ -48,10 +48,14 @@ class Call:
         finally:
             job.close()
 
-    def check(self, job: Job, timeout_s: float) -> None:
-        """RunError for a fault, an error that the launcher returned, a write next to a buffer."""
+    def check(self, job: Job, timeout_s: float, printed: str) -> None:
+        """RunError for a fault, an error that the launcher returned, a write next to a buffer.
+
+        `printed` is what the kernels printed.
+        """
         if job.fault is not None:
-            raise RunError(self.fault_text(job.fault, timeout_s))
+            error = HangError if job.fault.kind is FaultKind.TIMEOUT else RunError
+            raise error(self.fault_text(job.fault, timeout_s, printed))
         if job.error:
             raise RunError(launcher_message(self.interface.function, job.error))
         for index, argument in enumerate(self.slots):
@@ -59,9 +63,11 @@ class Call:
             if side is not None:
                 raise RunError(overrun_message(argument.name, side))
 
-    def fault_text(self, fault: Fault, timeout_s: float) -> str:
-        """One sentence about a fault."""
-        return fault_message(fault, [self._buffer_name(a) for a in self.slots], timeout_s)
+    def fault_text(self, fault: Fault, timeout_s: float, printed: str) -> str:
+        """One sentence about a fault; a kernel that stops itself has said why."""
+        text = fault_message(fault, [self._buffer_name(a) for a in self.slots], timeout_s)
+        said = printed.splitlines()
+        return f"{text}: {said[0]}" if fault.kind is FaultKind.TRAP and said else text
 
     def outputs(self, job: Job) -> dict[str, Array]:
         """Copies of the outputs and in/out tensors."""

@@ -48,20 +48,23 @@ class CheckedCall:
         slots = (a for a in self._call.slots if a.kind is ArgumentKind.WORKSPACE)
         return {a.name: smallest for a in slots}
 
-    def result(self, job: Job, timeout_s: float) -> Checked:
-        """Outputs and findings. RunError for what ended the run and is no finding."""
+    def result(self, job: Job, timeout_s: float, printed: str) -> Checked:
+        """Outputs and findings. RunError for what ended the run and is no finding.
+
+        `printed` is what the kernels printed.
+        """
         scene = self._scene()
         records, more = job.records
         found = [*self._uninitialised(), *findings_of(records, scene)]
         fault = job.fault
         if fault is not None:
-            message = self._call.fault_text(fault, timeout_s)
+            message = self._call.fault_text(fault, timeout_s, printed)
             finding = finding_of_fault(fault, message, scene)
             if finding is not None and not _is_known(finding, found):
                 found.append(finding)
         found = in_order(found)
         if not found:
-            self._call.check(job, timeout_s)
+            self._call.check(job, timeout_s, printed)
         return Checked(self._call.outputs(job), tuple(found), more)
 
     def _uninitialised(self) -> list[Finding]:

@@ -29,8 +29,9 @@ def check_bounds(
 ) -> tuple[tir.Precondition, ...]:
     """Report accesses that leave their tensor; return what must hold of the sizes still open.
 
-    Conditions on indices and sizes around a read are respected. Under a condition on data nothing
-    is checked, and of a data-dependent access only the other subscripts. An access that is wrong
+    Conditions on indices and sizes around a read are respected. Under a condition on data a read is
+    wrong if no instance of it stays inside; of a data-dependent access only the other subscripts
+    are checked. An access that is wrong
     for some of the allowed sizes only becomes preconditions.
     """
     found: dict[tuple[Affine, object], tir.Precondition] = {}
@@ -38,7 +39,7 @@ def check_bounds(
         if statement.part is Part.INIT:
             continue
         for access in statement.accesses:
-            if access.accumulates or not access.guard_exact or is_reported(report, access.span):
+            if access.accumulates or is_reported(report, access.span):
                 continue
             checker = _Checker(scop, sizes, statement, access)
             for condition in checker.check(report):
@@ -75,6 +76,10 @@ class _Checker:
         if outside.intersect_params(self._given).is_empty():
             return
         for escape in self._escapes():
+            if not self._access.guard_exact:
+                if self._happens().is_subset(escape.instances):
+                    self._report(escape, report)
+                continue
             conditions = self._conditions(escape)
             if conditions is None:
                 self._report(escape, report)
@@ -96,14 +101,17 @@ class _Checker:
                 if not instances.intersect_params(self._given).is_empty():
                     yield _Escape(dim, subscript, beyond, instances)
 
+    def _happens(self) -> isl.Set:
+        """The instances that may access the tensor, { S[i] }."""
+        return self._access.guarded.domain().intersect_params(self._given)
+
     def _conditions(self, escape: _Escape) -> tuple[Affine, ...] | None:
         """What the sizes must fulfil; None when they can't.
 
         Sizes for which nothing is read do not make a read right.
         """
         wrong = escape.instances.params()
-        happens = self._given.intersect(self._access.guarded.domain().params())
-        if happens.is_subset(wrong):
+        if self._happens().params().is_subset(wrong):
             return None
         possible = self._given.intersect(self._statement.domain.params())
         fine = possible.subtract(wrong).gist(possible)

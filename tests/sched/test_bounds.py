@@ -81,6 +81,23 @@ def test_guards_and_data(value: str) -> None:
     assert check(text, {"N": 6}) == ((), ())
 
 
+@pytest.mark.parametrize("value", ["X(n + N)", "X(n - N)", "X(N)", "X(-1)"])
+def test_a_read_under_a_condition_on_data_that_is_never_right(value: str) -> None:
+    text = f"def f(float(N) X, int32(N) P) -> (Y) {{ Y(n) = P(n) == 1 ? {value} : 0.0 where n in 0:N }}"
+    (found,), conditions = check(text)
+    assert (found.code, found.primary.span.text, conditions) == ("E0307", value, ())
+
+
+def test_a_read_under_a_condition_on_data_that_may_be_right() -> None:
+    text = (
+        "def f(float(N) X, int32(N) P) -> (Y) { Y(n) = P(n) == 1 ? X(n + 3) : 0.0 where n in 0:N }"
+    )
+    assert check(text) == ((), ())
+    assert check(text, {"N": 4}) == ((), ())
+    (found,), _ = check(text, {"N": 3})
+    assert found.code == "E0307"
+
+
 def test_the_other_subscripts_of_a_gather_are_checked() -> None:
     (found,), _ = check(
         """def f(float(V, D) E, int32(K) P) -> (O) {

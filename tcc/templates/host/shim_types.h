@@ -9,6 +9,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+// What a kernel printed before must not stay in the buffer.
+#define __trap() (fflush(stdout), __builtin_trap())
 #define __align__(n) __attribute__((aligned(n)))
 
 // `thread_local` is the one storage class that is right both for `__shared__ float s[64];` inside a
