@@ -24,6 +24,49 @@ class ArgumentKind(Enum):
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One architecture of a library that holds kernels for several.
+
+    Its kernels have code for compute capabilities from `least` to below `below`, in tenths; None:
+    for all from `least` on.
+    """
+
+    architecture: str
+    least: int
+    below: int | None
+
+    @property
+    def condition(self) -> str:
+        """The preprocessor condition under which its kernels have code; on the host they do."""
+        known = f"__CUDA_ARCH__ >= {10 * self.least}"
+        if self.below is not None:
+            known = f"({known} && __CUDA_ARCH__ < {10 * self.below})"
+        return f"!defined(__CUDA_ARCH__) || {known}"
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How the functions of an emitted file are called, besides by the name of the def.
+
+    All names with external linkage begin with `prefix`. In C++ the header declares the launcher
+    also inside of `namespace`. With a `variant` the launcher is a part of a library: it and its
+    kernels carry the name of the architecture.
+    """
+
+    prefix: str = ""
+    namespace: tuple[str, ...] = ()
+    variant: Variant | None = None
+
+    def function(self, name: str) -> str:
+        """The name of a launcher: `prefix_matmul_sm_80`."""
+        suffix = f"_{self.variant.architecture}" if self.variant else ""
+        return f"{self.prefix}{name}{suffix}"
+
+
+PLAIN = Naming()
+
+
+@dataclass(frozen=True)
 class Argument:
     """One parameter of the launcher, without the stream, which always comes last.
 
@@ -89,9 +132,28 @@ class Interface:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What a `.cu` is put together from, so that one file can hold several.
+
+    `names` spells the arguments of the interface, `parameters` declares them. NVRTC is spared the
+    `host_includes`.
+    """
+
+    comment: tuple[str, ...]
+    host_includes: tuple[str, ...]
+    includes: tuple[str, ...]
+    helpers: tuple[str, ...]
+    kernels: str
+    launcher: str
+    parameters: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Artifact:
     """One emitted translation unit: `.cu` text, `.h` text and how to call it."""
 
     cuda_source: str
     header: str
     interface: Interface
+    parts: Parts | None = None
