@@ -21,11 +21,16 @@ SMALL = 8
 
 
 class Style(Enum):
-    """How floats without a given range are drawn; the later ones suit logarithms and roots."""
+    """How floats without a given range are drawn.
+
+    Some suit logarithms and roots; wide ones overflow an exponential whose argument is not kept
+    small by a right maximum.
+    """
 
     NORMAL = "standard normal"
     UNIT = "uniform in (0.05, 0.95)"
     ABOVE_ONE = "uniform in (1, 2)"
+    WIDE = "normal with a deviation of 100"
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> A
             return np.asarray(rng.uniform(0.05, 0.95, shape))
         case Style.ABOVE_ONE:
             return np.asarray(rng.uniform(1, 2, shape))
+        case Style.WIDE:
+            return np.asarray(100 * rng.standard_normal(shape, dtype=np.float64))
 
 
 def _given(pair: tuple[float, ...], kind: ScalarType) -> Interval:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from tcc.options import Options
 from tcc.run.cache import ObjectCache
 from tcc.run.findings import FindingsError
 from tcc.run.host import HostDevice, Order
+from tcc.run.host_build import FLAGS, SHIM, glue_text
+from tcc.run.toolchain import find_cxx
 from tcc.run.verify_inputs import Style, draw, find_domain
 from tcc.run.verify_sizes import awkward_sizes
 from tcc.source import Source
@@ -37,6 +40,8 @@ class Verdict(Enum):
     REJECTED = "the compiler rejects it"
     CHECK = "found by the checking build"
     VALUES = "found by its values"
+    UNREACHED = "no thread comes to the change"
+    SAME = "the compiler makes the same machine code of it"
     SURVIVED = "not found"
 
 
@@ -58,20 +63,24 @@ class Subject:
     runs: tuple[Run, ...]
 
 
-def fixed_subject(path: Path, cache: ObjectCache) -> Subject:
-    """A program compiled for awkward sizes: those of which the smallest is largest."""
-    options = _options(path)
+def fixed_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
+    """A program compiled for awkward sizes: those of which the smallest is largest.
+
+    `depth`: with so many buffers in shared memory, which threads fill by asynchronous copies.
+    """
+    options = _options(path, depth)
     program = tcc_compile(path, options=replace(options, sizes={})).compilation
     sizes = _uneven(program)
     kernel = tcc_compile(path, options=replace(options, sizes=sizes))
-    return _subject(f"{path.stem} at {_spelled(sizes)}", kernel.artifact, path, [sizes], cache)
+    name = f"{_name(path, depth)} at {_spelled(sizes)}"
+    return _subject(name, kernel.artifact, path, [sizes], cache)
 
 
-def open_subject(path: Path, cache: ObjectCache) -> Subject:
+def open_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
     """A program compiled for any sizes; run at those of its options, at awkward ones, and at
     awkward multiples of four, which may have a kernel of their own.
     """
-    options = _options(path)
+    options = _options(path, depth)
     kernel = tcc_compile(path, options=replace(options, sizes={}))
     awkward = _uneven(kernel.compilation)
     even = {n: -(-v // 4) * 4 for n, v in awkward.items()}
@@ -79,7 +88,8 @@ def open_subject(path: Path, cache: ObjectCache) -> Subject:
     chosen = [options.sizes, awkward]
     if all(c.evaluate(even) >= 0 for c in conditions):
         chosen.append(even)
-    return _subject(f"{path.stem} at open sizes", kernel.artifact, path, chosen, cache)
+    name = f"{_name(path, depth)} at open sizes"
+    return _subject(name, kernel.artifact, path, chosen, cache)
 
 
 def _uneven(found: Compilation) -> dict[str, int]:
@@ -95,9 +105,16 @@ def _spelled(sizes: Mapping[str, int]) -> str:
     return " ".join(f"{n}={v}" for n, v in sizes.items())
 
 
-def _options(path: Path) -> Options:
+def _name(path: Path, depth: int | None) -> str:
+    return path.stem if depth is None else f"{path.stem}, pipeline {depth},"
+
+
+def _options(path: Path, depth: int | None = None) -> Options:
     beside = path.with_suffix(".yaml")
-    return options_of_source(Source(beside.name, beside.read_text()))
+    options = options_of_source(Source(beside.name, beside.read_text()))
+    if depth is None:
+        return options
+    return replace(options, mapping=replace(options.mapping, pipeline=depth))
 
 
 def _subject(
@@ -112,8 +129,8 @@ def _subject(
     assert program is not None
     runs = []
     # Two draws: a lost part of a minimum shows only where the minimum lies in it.
-    for sizes, seed in product(assignments, (1, 2)):
-        inputs = draw(find_domain(program, sizes, options.verify.inputs), Style.NORMAL, seed)
+    for sizes, style in product(assignments, (Style.NORMAL, Style.WIDE)):
+        inputs = draw(find_domain(program, sizes, options.verify.inputs), style, 1)
         given = {n: sizes[n] for n in artifact.interface.symbolic}
         checked = HostDevice(check=True, workers=1, cache=cache).check(artifact, inputs, given)
         assert not checked.findings, "\n".join(f.text() for f in checked.findings)
@@ -121,10 +138,9 @@ def _subject(
     return Subject(name, artifact, tuple(runs))
 
 
-def judge(subject: Subject, mutant: Mutant, folder: Path) -> tuple[Verdict, str]:
-    """The first that catches a mutant, and its words. `folder` is for what is compiled."""
+def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict, str]:
+    """The first that catches a mutant, and its words."""
     artifact = replace(subject.artifact, cuda_source=mutant.text)
-    cache = ObjectCache(folder)
     check = HostDevice(check=True, workers=1, timeout_s=TIMEOUT_S, cache=cache)
     reverse = HostDevice(order=Order.REVERSE, workers=1, timeout_s=TIMEOUT_S, cache=cache)
     try:
@@ -143,7 +159,27 @@ def judge(subject: Subject, mutant: Mutant, folder: Path) -> tuple[Verdict, str]
     return Verdict.SURVIVED, ""
 
 
-def is_reached(subject: Subject, mutant: Mutant, folder: Path) -> bool:
+def explain(subject: Subject, mutant: Mutant, cache: ObjectCache) -> Verdict:
+    """Why a mutant that was not found could not be; SURVIVED when these tests cannot say."""
+    source = subject.artifact.cuda_source
+    one, other = (_machine_code(subject.artifact, t) for t in (source, mutant.text))
+    if one == other:
+        return Verdict.SAME
+    return Verdict.SURVIVED if is_reached(subject, mutant, cache) else Verdict.UNREACHED
+
+
+def _machine_code(artifact: Artifact, text: str) -> str:
+    """What the compiler makes of a text in place of the emitted one."""
+    with TemporaryDirectory(prefix="tcc-") as name:
+        folder = Path(name)
+        (folder / "kernel.cu").write_text(text)
+        (folder / "glue.cpp").write_text(glue_text(artifact.interface, text))
+        arguments = [*FLAGS, "-w", "-I.", f"-I{SHIM}", "-S", "-o", "glue.s", "glue.cpp"]
+        find_cxx().run(arguments, folder)
+        return (folder / "glue.s").read_text()
+
+
+def is_reached(subject: Subject, mutant: Mutant, cache: ObjectCache) -> bool:
     """Whether some thread comes to the changed line: a trap before it ends a run."""
     lines = subject.artifact.cuda_source.split("\n")
     at = mutant.line - 1
@@ -151,7 +187,7 @@ def is_reached(subject: Subject, mutant: Mutant, folder: Path) -> bool:
         at += 1 if not lines[at].lstrip().startswith("}") else -1
     trapped = [*lines[:at], "__builtin_trap();", *lines[at:]]
     artifact = replace(subject.artifact, cuda_source="\n".join(trapped))
-    device = HostDevice(workers=1, timeout_s=TIMEOUT_S, cache=ObjectCache(folder))
+    device = HostDevice(workers=1, timeout_s=TIMEOUT_S, cache=cache)
     try:
         for run in subject.runs:
             device.run(artifact, run.inputs, run.sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,14 +16,19 @@ DECLARATION = re.compile(
 )
 LOOP = re.compile(r"^for \(int (\w+) = (.*); \1 < (.*); (.*)\) \{$")
 GUARD = re.compile(r"^(\} else )?if \((.*)\) \{$")
+_NUMBER = re.compile(r"\d+")
 STORE = re.compile(r"^(?!const |for |if |\}|#|//|return)(.+?) = (.*);$")
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A text that differs from the emitted one in `line` (1-based): `before` became `after`."""
+    """A text that differs from the emitted one in `line` (1-based): `before` became `after`.
+
+    `kernel` is the head of the function that the line is in, empty for the launcher.
+    """
 
     operator: str
+    kernel: str
     line: int
     before: str
     after: str
@@ -35,6 +41,7 @@ class Mutant:
 def mutants(source: str) -> list[Mutant]:
     """All mutants, in the order of their lines; none is the text itself."""
     lines = source.split("\n")
+    kernels = _kernels(lines)
     found: list[Mutant] = []
     for operator in OPERATORS:
         for at, fresh in operator(lines):
@@ -42,19 +49,48 @@ def mutants(source: str) -> list[Mutant]:
             if text != source:
                 before, after = _difference(lines, fresh)
                 name = operator.__name__.removeprefix("_")
-                found.append(Mutant(name, at + 1, before, after, text))
+                found.append(Mutant(name, kernels[at], at + 1, before, after, text))
     return sorted(found, key=lambda m: (m.line, m.operator, m.after))
+
+
+def some_mutants(source: str, each: int, chance: random.Random) -> list[Mutant]:
+    """All mutants of barriers and waits; of every other kind at most `each` in each kernel.
+
+    Those are chosen among changes that differ in more than their numbers: unrolled code repeats
+    itself.
+    """
+    kinds: dict[tuple[str, str], dict[tuple[str, str], list[Mutant]]] = {}
+    for mutant in mutants(source):
+        shape = (_NUMBER.sub("0", mutant.before), _NUMBER.sub("0", mutant.after))
+        kinds.setdefault((mutant.kernel, mutant.operator), {}).setdefault(shape, []).append(mutant)
+    chosen: list[Mutant] = []
+    for (_, operator), shapes in kinds.items():
+        if operator in SYNCHRONISATION:
+            chosen += [m for found in shapes.values() for m in found]
+        else:
+            some = chance.sample(sorted(shapes), min(each, len(shapes)))
+            chosen += [chance.choice(shapes[shape]) for shape in some]
+    return sorted(chosen, key=lambda m: (m.line, m.operator, m.after))
+
+
+def _kernels(lines: list[str]) -> list[str]:
+    """For each line the kernel that it is in."""
+    found, current = [], ""
+    for line in lines:
+        if KERNEL.match(line):
+            current = line
+        found.append(current)
+        if line == "}":
+            current = ""
+    return found
 
 
 Change = tuple[int, list[str]]
 
 
 def _difference(lines: list[str], fresh: list[str]) -> tuple[str, str]:
-    if len(lines) == len(fresh):
-        pairs = [(a, b) for a, b in zip(lines, fresh, strict=True) if a != b]
-        return pairs[0][0].strip(), pairs[0][1].strip()
-    at = next(i for i, line in enumerate(lines) if i >= len(fresh) or line != fresh[i])
-    return lines[at].strip(), "nothing" if len(fresh) < len(lines) else fresh[at].strip()
+    before, after = next((a, b) for a, b in zip(lines, fresh, strict=True) if a != b)
+    return before.strip(), after.strip() or "nothing"
 
 
 def _body(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -75,7 +111,8 @@ def _with(lines: list[str], at: int, text: str) -> Change:
 
 
 def _without(lines: list[str], at: int) -> Change:
-    return at, [*lines[:at], *lines[at + 1 :]]
+    """An empty line instead, so that all others keep their numbers."""
+    return at, [*lines[:at], "", *lines[at + 1 :]]
 
 
 def _drop_barrier(lines: list[str]) -> Iterator[Change]:
@@ -313,3 +350,4 @@ OPERATORS: tuple[Callable[[list[str]], Iterator[Change]], ...] = (
     _swap_statements,
     _change_grid,
 )
+SYNCHRONISATION = ("drop_barrier", "move_barrier", "drop_or_weaken_wait")
