@@ -23,19 +23,22 @@ if TYPE_CHECKING:
 def explain_command(session: Session, /, file: str, **given: Any) -> None:
     """Explain how a program is mapped, or an error code.
 
-    Give a code such as E0401 in place of FILE.tc.
+    Schedule, plan, reuse, staging, occupancy and bound of every kernel. Give a code such as E0401
+    in place of FILE.tc for its page.
     """
     if CODE.fullmatch(file.upper()):
         put(_page(file.upper()))
         return
     from tcc.driver import compile_program
+    from tcc.explain.facts import explain
+    from tcc.explain.text import text
 
-    compilation = compile_program(request(session, Program(file, **given)))
+    asked = request(session, Program(file, **given))
+    compilation = compile_program(asked)
     session.report(compilation.diagnostics)
     for note in compilation.notes:
         session.note(note)
-    parts = [f"{stage}\n\n{compilation.dumps[stage]}" for stage in ("schedule", "derivation")]
-    put("\n".join(part.rstrip("\n") + "\n" for part in parts))
+    put(text(explain(asked, compilation)))
 
 
 def _page(code: str) -> str:

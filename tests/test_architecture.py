@@ -26,6 +26,7 @@ LAYERS = (
     ("manifest", "driver"),
     ("run",),
     ("api", "tune"),  # compiling looks up tuned plans, tuning compiles
+    ("explain",),
     ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs"),
     ("cli_compile", "cli_run", "cli_info", "__main__"),
 )
