@@ -157,3 +157,16 @@ class Artifact:
     header: str
     interface: Interface
     parts: Parts | None = None
+
+
+@dataclass(frozen=True)
+class Library:
+    """One file with kernels for several architectures, and a launcher that chooses among them.
+
+    `variants` has the artifact for each architecture, by name, lowest first.
+    """
+
+    cuda_source: str
+    header: str
+    function: str
+    variants: Mapping[str, Artifact]

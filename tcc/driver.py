@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tcc.artifact import Artifact
+from tcc.artifact import PLAIN, Artifact, Naming
 from tcc.diagnostics import Diagnostic, Report
 from tcc.dumps import Dumps
 from tcc.errors import CompileError, InternalError
@@ -89,6 +89,7 @@ class Request:
     sizes: Mapping[str, int]
     options: Options
     target: Target
+    naming: Naming = PLAIN
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,12 @@ class _State:
         opened = step("check", lambda: self._check(model))
         found = step("dependences", lambda: compute_dependences(model), dependences_text)
         self._reference = reference_kernel(
-            model, self._fixed(program), request.sizes, opened, check_bounds=self._check_bounds
+            model,
+            self._fixed(program),
+            request.sizes,
+            opened,
+            check_bounds=self._check_bounds,
+            naming=replace(request.naming, variant=None),
         )
         parts = resolved(request.options).split
         divided = step(
@@ -363,6 +369,7 @@ class _State:
             comment,
             self._request.sizes,
             mapped.fast,
+            self._request.naming,
         )
         self._artifact = emit(context, unit)
         return self._artifact

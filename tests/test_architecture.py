@@ -23,9 +23,11 @@ LAYERS = (
     ("artifact",),
     ("sched",),
     ("kernel",),
-    ("manifest", "driver"),
+    ("manifest", "driver", "variants"),
     ("run",),
+    ("kept",),
     ("api", "tune"),  # compiling looks up tuned plans, tuning compiles
+    ("torch",),
     ("explain",),
     ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs"),
     ("cli_compile", "cli_run", "cli_info", "__main__"),
@@ -40,6 +42,8 @@ ONLY = {
     "jinja2": r"tcc/kernel/emit\w*\.py",
     "rich": r"tcc/cli_colour\.py|tcc/tune/.*",
     "yaml": r"tcc/options_file\.py",
+    "torch": r"tcc/torch\.py|tcc/run/torch_arrays\.py",
+    "jax": r"tcc/run/jax_arrays\.py",
     "islpy": r"tcc/sched/.*|tcc/frontend/.*",
 }
 LONGEST = 400

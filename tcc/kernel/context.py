@@ -105,16 +105,19 @@ class Context:
 
 
 def _spelling(program: tir.Program) -> Mapping[str, str]:
-    """C++ names of tensors and sizes: none is called like a kernel, or like another one's own name.
+    """C++ names of tensors and sizes: none is called like a function, or like another's own name.
 
-    So replacing names by their spelling twice is the same as doing it once.
+    Functions may have a prefix, and stand for one architecture (`tcc.artifact.Naming`). As no name
+    is another's, replacing names by their spelling twice is the same as doing it once.
     """
     own = (*program.tensors, *program.sizes)
-    kernels = re.compile(rf"{re.escape(program.name)}(_reference)?_kernel\d*(_aligned)?")
+    kernel = r"(_reference|_sm_\d+)?_kernel\d*(_aligned)?"
+    launcher = r"_sm_\d+(_workspace_bytes)?"
+    functions = re.compile(rf"\w*{re.escape(program.name)}({kernel}|{launcher})")
     result: dict[str, str] = {}
     for name in own:
         others = {*own, *result.values()} - {name}
-        wanted = f"{name}_" if kernels.fullmatch(name) else name
+        wanted = f"{name}_" if functions.fullmatch(name) else name
         result[name] = spell(wanted, others)
     return result
 

@@ -27,7 +27,7 @@ typedef typeid typename union unsigned using virtual void volatile wchar_t while
 """
 USED = """
 threadIdx blockIdx blockDim gridDim warpSize dim3 size_t int2 int4 float2 float4 double2 half
-nv_bfloat16 workspace stream arguments status
+nv_bfloat16 workspace stream arguments attributes status
 """
 """Types and variables of emitted text."""
 

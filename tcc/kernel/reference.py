@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc.artifact import Artifact
+from tcc.artifact import PLAIN, Artifact, Naming
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.comment import unit_comment
@@ -25,6 +25,7 @@ def reference_kernel(
     opened: tuple[tir.Precondition, ...],
     *,
     check_bounds: bool = False,
+    naming: Naming = PLAIN,
 ) -> Artifact:
     """The launcher `NAME_reference`; `opened` is what its sizes must fulfil besides."""
     preconditions = (*program.preconditions, *opened)
@@ -34,7 +35,8 @@ def reference_kernel(
     comment = unit_comment(program, sizes, None)
     needed = workspace(context, kernels)
     name = f"{program.name}_reference"
-    return emit(context, Unit(name, kernels, preconditions, needed, comment, sizes))
+    unit = Unit(name, kernels, preconditions, needed, comment, sizes, naming=naming)
+    return emit(context, unit)
 
 
 def workspace(context: Context, kernels: tuple[ir.Kernel, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ enum cudaError {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorNoKernelImageForDevice = 209,
   cudaErrorMisalignedAddress = 716,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
@@ -62,6 +63,20 @@ template <class T>
 static inline cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute,
                                                int value) {
   return tcc_set_attribute(reinterpret_cast<const void*>(function), attribute, value);
+}
+
+// The architecture that a file with kernels for several takes this machine for, in tenths.
+#ifndef TCC_HOST_ARCHITECTURE
+#define TCC_HOST_ARCHITECTURE 90
+#endif
+struct cudaFuncAttributes {
+  int binaryVersion, ptxVersion;
+};
+
+template <class T>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T*) {
+  *attributes = {TCC_HOST_ARCHITECTURE, TCC_HOST_ARCHITECTURE};
+  return cudaSuccess;
 }
 
 // A macro, because reports name the kernel.
