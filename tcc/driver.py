@@ -39,9 +39,8 @@ from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
 from tcc.sched.group import group_kernels
 from tcc.sched.idle import idle_options
-from tcc.sched.legality import check_kernels
 from tcc.sched.nest import Nest
-from tcc.sched.place import place
+from tcc.sched.once import check_nest
 from tcc.sched.plan import Plan
 from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.split import split_reductions
@@ -317,13 +316,13 @@ class _State:
         step, program = self._run.step, self._mapped
         if program is None:
             raise InternalError("there is no program to map")
-        step("legality", lambda: check_kernels(found, place(loops)))
+        step("legality", lambda: check_nest(found, loops))
         try:
             mapped = self._map(model, program, schedule, loops)
         except Unstructured as reason:
             self._run.notes.append(f"{reason}; one kernel a statement instead")
             loops = program_order(model)
-            check_kernels(found, place(loops))
+            check_nest(found, loops)
             mapped = self._map(model, program, schedule, loops)
         step("emit", lambda: self._emit(model, program, mapped, opened), _cuda)
 
