@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tcc.artifact import Artifact, Launch
+from tcc.artifact import Artifact, Interface, Launch
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import InternalError, UsageError
 from tcc.frontend.tir import Role
 from tcc.inputs import options_of_data, options_of_source, read_source, target_of
+from tcc.kept import IN_MEMORY, Kept, Recent, compile_or_find, request_key
 from tcc.manifest import manifest
 from tcc.options import Options
 from tcc.source import Source
 
 if TYPE_CHECKING:
     from tcc.diagnostics import Diagnostic
-    from tcc.run.device import Array, Device
+    from tcc.run.cuda import CudaDevice
+    from tcc.run.device import Device
+    from tcc.run.interop import Arguments
     from tcc.sched.plan import Plan
 
 Path_: TypeAlias = str | PathLike[str]
 DEVICES = ("host", "cuda")
+_recent: Recent[Kernel] = Recent(IN_MEMORY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +37,13 @@ class Kernel:
     """A compiled program. Made by `compile`."""
 
     request: Request
-    compilation: Compilation
+    result: Compilation | Kept
+
+    @cached_property
+    def compilation(self) -> Compilation:
+        """All that the compiler knows of the program; compiled anew where the cache had it."""
+        found = self.result
+        return found if isinstance(found, Compilation) else compile_program(self.request)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.artifact.interface.function} for {self.request.target.name}>"
@@ -40,12 +51,12 @@ class Kernel:
     @property
     def artifact(self) -> Artifact:
         """The emitted texts and how to call them."""
-        return _present(self.compilation.artifact)
+        return _present(self.result.artifact)
 
     @property
     def reference(self) -> Artifact:
         """The same program by plain loops in one thread: the launcher `NAME_reference`."""
-        return _present(self.compilation.reference)
+        return _present(self.result.reference)
 
     @property
     def cuda_source(self) -> str:
@@ -65,7 +76,7 @@ class Kernel:
     @property
     def plan(self) -> Plan | None:
         """How the loops are cut and mapped; `.text()` prints it."""
-        return self.compilation.plan
+        return self.result.plan
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -75,7 +86,7 @@ class Kernel:
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is probably wrong with the program."""
-        return self.compilation.diagnostics
+        return self.result.diagnostics
 
     def ptx(self) -> str:
         """The PTX text. ToolchainError without the NVRTC library (extra `nvrtc`)."""
@@ -90,34 +101,62 @@ class Kernel:
         return compile_cubin(self.cuda_source, self.request.target.name)
 
     def run(
-        self, inputs: Mapping[str, Any], device: str = "host", check: bool = False
-    ) -> dict[str, Array]:
-        """Run on arrays: every input, and every in/out tensor, by name. The outputs by name.
+        self,
+        inputs: Mapping[str, Any],
+        device: str = "host",
+        check: bool = False,
+        out: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Run on arrays, dense ones of the shapes and types that the def says.
+
+        `inputs`: an array of NumPy, CuPy, PyTorch or JAX, or of another library that speaks
+        DLPack, for every input and every in/out tensor, by name; a Python number for a tensor of
+        rank 0. `out`: arrays to write results to. The outputs and in/out tensors come by name,
+        as arrays of the same library; what `inputs` holds is left as it is, unless `out` holds
+        the same array of an in/out tensor, which is then updated in place.
+
+        On `device="cuda"` arrays stay on the GPU, and the kernels run on the current stream of
+        their library, without waiting for them.
 
         `check` uses the checking build of the host device: FindingsError, a RunError, for races,
         accesses out of bounds and reads of undefined memory. CompileError for arrays that do not
-        fit (E06), and for `check` on another device (E0911). RunError when the kernel crashes or
-        hangs, ToolchainError when the device is not there.
+        fit (E06, E0708), and for `check` on another device (E0911). RunError when the kernel
+        crashes or hangs, ToolchainError when the device is not there.
         """
-        return device_of(device, check=check).run(self.artifact, inputs, {})
+        from tcc.run.interop import arguments_of, call_from_cpu_memory
 
-    def __call__(self, *arrays: Any) -> Any:
-        """Run on arrays in the order of the def, inputs first, then in/out tensors.
+        given = arguments_of(inputs, out or {})
+        if device == "cuda" and not check and given.place is not None:
+            return self._run_in_place(given)
+        return call_from_cpu_memory(device_of(device, check=check), self.artifact, given)
 
-        Arrays of a GPU library run on the GPU, others on the host. One output comes as an array,
-        several as a tuple, in the order of the def.
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """Run on arrays in the order of the def, inputs first, then in/out tensors; see `run`.
+
+        Arrays on a GPU are used there, others on the host device. One output comes as an array,
+        several as a tuple, in the order of the def; `out` has the same form. UsageError for
+        another number of arrays.
         """
-        tensors = self.artifact.interface.tensors
-        taken = [t.name for role in (Role.INPUT, Role.INOUT) for t in tensors if t.role is role]
-        if len(arrays) != len(taken):
-            wanted = ", ".join(taken)
-            raise UsageError(
-                f"`{self.artifact.interface.function}` takes {len(taken)} arrays: {wanted}"
-            )
-        on_gpu = any(hasattr(a, "__cuda_array_interface__") for a in arrays)
-        results = self.run(dict(zip(taken, arrays, strict=True)), "cuda" if on_gpu else "host")
-        outputs = [results[t.name] for t in tensors if t.role in (Role.OUTPUT, Role.INOUT)]
+        from tcc.run.interop import arguments_of, call_from_cpu_memory, results_of
+
+        interface = self.artifact.interface
+        returned = [t.name for t in results_of(interface)]
+        given = arguments_of(
+            _named(interface, "takes", "array", _taken(interface), arrays),
+            {} if out is None else _named(interface, "gives", "result", returned, _listed(out)),
+        )
+        if given.place is None:
+            results = call_from_cpu_memory(device_of("host"), self.artifact, given)
+        else:
+            results = self._run_in_place(given)
+        outputs = [results[name] for name in returned]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _run_in_place(self, given: Arguments) -> dict[str, Any]:
+        """Run on the GPU that has the arrays."""
+        from tcc.run.interop import call_on_gpu
+
+        return call_on_gpu(_gpu(given.place or 0), self.artifact, given)
 
 
 def compile(
@@ -126,12 +165,16 @@ def compile(
     sizes: Mapping[str, int] | None = None,
     options: Path_ | Mapping[str, Any] | Options | None = None,
     target: str | None = None,
+    *,
+    cache: bool = True,
 ) -> Kernel:
     """Compile one def of a program.
 
     `program`: the path of a `.tc` file, or its text. `entry`: the def, where there are several.
     `sizes`: values of sizes; others stay open. `options`: the path or the text of an options
     file, or a dict of that form; what is given here directly wins over it. `target`: `sm_90`.
+    `cache`: take what was compiled before, in this process or by another one, from memory or from
+    the cache directory; the same kernel is then the same object.
     CompileError with every finding when the program, its sizes or its options are rejected.
     """
     source = _source(program)
@@ -139,7 +182,9 @@ def compile(
     given = options_of_data("<sizes>", {"sizes": dict(sizes or {})}).sizes
     chosen_target = options_of_data("<target>", {"target": target}).target
     request = request_of(source, entry, given, chosen, chosen_target)
-    return Kernel(request, compile_program(request))
+    if not cache:
+        return Kernel(request, compile_program(request))
+    return _recent.get(request_key(request), lambda: Kernel(request, compile_or_find(request)))
 
 
 def request_of(
@@ -171,6 +216,36 @@ def device_of(name: str, *, check: bool = False) -> Device:
             return CudaDevice()
         case _:
             raise UsageError(f"there is no device `{name}`; devices are `host` and `cuda`")
+
+
+@functools.cache
+def _gpu(index: int) -> CudaDevice:
+    """The GPU of an index, with the kernels that are loaded there."""
+    from tcc.run.cuda import CudaDevice
+
+    return CudaDevice(index=index)
+
+
+def _taken(interface: Interface) -> list[str]:
+    """What a call takes, in order."""
+    return [
+        t.name for role in (Role.INPUT, Role.INOUT) for t in interface.tensors if t.role is role
+    ]
+
+
+def _listed(out: Any) -> Sequence[Any]:
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _named(
+    interface: Interface, does: str, what: str, names: Sequence[str], arrays: Sequence[Any]
+) -> dict[str, Any]:
+    """Arrays by name. UsageError when there are more or fewer of them than names."""
+    if len(arrays) != len(names):
+        count = f"{len(names)} {what}{'s' if len(names) != 1 else ''}"
+        wanted = f": {', '.join(names)}" if names else ""
+        raise UsageError(f"`{interface.function}` {does} {count}{wanted}; {len(arrays)} given")
+    return dict(zip(names, arrays, strict=True))
 
 
 def _present(artifact: Artifact | None) -> Artifact:

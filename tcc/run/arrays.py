@@ -195,7 +195,7 @@ def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...
     listing = Listing(tuple(layouts), {}, {})
     report = Report()
     for name, (shape, strides) in layouts.items():
-        if not _is_dense(shape, strides):
+        if not is_dense(shape, strides):
             report.add(
                 error(
                     "E0708",
@@ -210,7 +210,8 @@ def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...
         raise CompileError(report.items)
 
 
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether an array is row-major without gaps; strides in elements."""
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1 and stride != step:

@@ -1,7 +1,8 @@
 """The CUDA device: the same text compiled by NVRTC and launched through CuPy.
 
-Only this module imports CuPy. Kernels run on CuPy's current stream; arrays of other libraries come
-in through DLPack, which orders that stream after the producer's.
+Only this module imports CuPy. Kernels run on CuPy's current stream, which `working_on` sets to the
+caller's; arrays of other libraries come in through DLPack, which orders that stream after the
+producer's.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,21 @@ class CudaDevice:
         self._device = self._cupy.cuda.Device(index)
         self._index = index
         self._cache = cache or ObjectCache()
+        self._modules: dict[str, Any] = {}
 
     def current(self) -> Any:  # noqa: ANN401
         """A context in which this GPU is the current one."""
         return self._device
+
+    @contextmanager
+    def working_on(self, stream: int | None) -> Iterator[None]:
+        """Makes this GPU current, and puts work on a stream of CUDA; None: CuPy's current one."""
+        with self._device, _failures(self._cupy):
+            if stream is None:
+                yield
+                return
+            with self._cupy.cuda.ExternalStream(stream):
+                yield
 
     @property
     def cupy(self) -> Any:  # noqa: ANN401
@@ -112,24 +124,44 @@ class CudaDevice:
             return call.outputs() if on_gpu else call.host_outputs()
 
     def prepare(
-        self, artifact: Artifact, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+        self,
+        artifact: Artifact,
+        arrays: Mapping[str, Any],
+        sizes: Mapping[str, int],
+        out: Mapping[str, Any] | None = None,
     ) -> Call:
-        """A call with everything on the GPU, ready to be launched any number of times."""
-        with self._device, _failures(self._cupy):
-            taken = {n: self._imported(a) if _is_on_gpu(a) else a for n, a in arrays.items()}
-            described = {n: _described(a) for n, a in taken.items()}
-            bound = bind(artifact.interface, described, sizes)
-            on_gpu = {n: a for n, a in taken.items() if _is_on_gpu(a)}
-            check_dense(artifact.interface, {n: _layout(a) for n, a in on_gpu.items()})
-            buffers = self._buffers(artifact.interface, bound, on_gpu)
-            module = self._cupy.RawModule(path=str(self._cubin(artifact)))
-            return Call(self, artifact.interface, bound, buffers, module)
+        """A call with everything on the GPU, ready to be launched any number of times.
 
-    def _imported(self, array: Any) -> Any:  # noqa: ANN401
-        """Another library's array as one of CuPy, without a copy."""
+        `out` has an array on this GPU for every output and in/out tensor; without it they are
+        fresh, and outputs and workspace start as poison.
+        """
+        with self._device, _failures(self._cupy):
+            taken = {n: self.imported(a) if _is_on_gpu(a) else a for n, a in arrays.items()}
+            interface = artifact.interface
+            described = {n: describe(interface, n, a) for n, a in taken.items()}
+            bound = bind(interface, described, sizes)
+            on_gpu = {n: a for n, a in taken.items() if _is_on_gpu(a)}
+            check_dense(interface, {n: layout(a) for n, a in on_gpu.items()})
+            buffers = self._buffers(interface, bound, on_gpu, out)
+            return Call(self, interface, bound, buffers, self._module(artifact))
+
+    def imported(self, array: Any) -> Any:  # noqa: ANN401
+        """Another library's array on a GPU as one of CuPy, without a copy."""
         if hasattr(array, "__dlpack__"):
             return self._cupy.from_dlpack(array)
         return self._cupy.asarray(array)
+
+    def empty(self, scalar: ScalarType, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+        """A new array of CuPy, its elements undefined; bfloat16 as its bits in uint16."""
+        return self._cupy.empty(shape, dtype=_storable(scalar))
+
+    def _module(self, artifact: Artifact) -> Any:  # noqa: ANN401
+        """The compiled text, loaded once."""
+        module = self._modules.get(artifact.cuda_source)
+        if module is None:
+            module = self._cupy.RawModule(path=str(self._cubin(artifact)))
+            self._modules[artifact.cuda_source] = module
+        return module
 
     def _cubin(self, artifact: Artifact) -> Path:
         """The compiled text; the driver loads it from the cache."""
@@ -143,11 +175,19 @@ class CudaDevice:
         return self._cache.get(key, ".cubin", compile_cubin)
 
     def _buffers(
-        self, interface: Interface, bound: Bound, on_gpu: Mapping[str, Any]
+        self,
+        interface: Interface,
+        bound: Bound,
+        on_gpu: Mapping[str, Any],
+        out: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
-        """A device array for every tensor and temporary; outputs and workspace are poison."""
-        buffers = {t.name: self._buffer(t, bound, on_gpu) for t in interface.tensors}
-        workspace = self._poison(bound.workspace_bytes)
+        """A device array for every tensor and temporary."""
+        if out is None:
+            buffers = {t.name: self._buffer(t, bound, on_gpu) for t in interface.tensors}
+            workspace = self._poison(bound.workspace_bytes)
+        else:
+            buffers = {t.name: self._given(t, bound, on_gpu, out) for t in interface.tensors}
+            workspace = self._cupy.empty(bound.workspace_bytes, dtype=np.uint8)
         values = {**interface.sizes, **bound.sizes}
         for name, offset in interface.temporaries.items():
             buffers[name] = workspace[offset.evaluate(values) :]
@@ -164,6 +204,24 @@ class CudaDevice:
             return array.copy() if tensor.role is Role.INOUT else array
         dense = np.ascontiguousarray(bound.arrays[tensor.name]).view(scalar)
         return self._cupy.array(dense).reshape(bound.shapes[tensor.name])
+
+    def _given(
+        self,
+        tensor: Argument,
+        bound: Bound,
+        on_gpu: Mapping[str, Any],
+        out: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401
+        """As `_buffer`, with results where the caller wants them."""
+        target = out.get(tensor.name)
+        if target is None:
+            return self._buffer(tensor, bound, on_gpu)
+        target = self.imported(target)
+        if tensor.role is Role.INOUT:
+            source = self._buffer(replace(tensor, role=Role.INPUT), bound, on_gpu)
+            if _address(source) != _address(target):
+                target[...] = source
+        return target
 
     def _poison(self, length: int) -> Any:  # noqa: ANN401
         return self._cupy.full(max(length, 1), POISON, dtype=np.uint8)[:length]
@@ -252,14 +310,22 @@ def _address(array: Any) -> int:  # noqa: ANN401
     return int(array.__cuda_array_interface__["data"][0])
 
 
-def _described(array: Any) -> Any:  # noqa: ANN401
-    """What `bind` may look at: an array on a GPU as one of NumPy without elements of its own."""
+def describe(interface: Interface, name: str, array: Any) -> Any:  # noqa: ANN401
+    """What `bind` may look at: an array on a GPU as one of NumPy without elements of its own.
+
+    The bits of a bfloat16 tensor, in uint16, count as bfloat16.
+    """
     if not _is_on_gpu(array):
         return array
-    return np.broadcast_to(np.empty((), dtype=array.dtype), array.shape)
+    kind = array.dtype
+    tensor = next((t for t in interface.tensors if t.name == name), None)
+    if tensor is not None and tensor.type is ScalarType.BFLOAT16 and kind == np.uint16:
+        kind = numpy_type(ScalarType.BFLOAT16)
+    return np.broadcast_to(np.empty((), dtype=kind), array.shape)
 
 
-def _layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
+def layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
+    """Shape, and strides in elements."""
     return array.shape, tuple(s // array.dtype.itemsize for s in array.strides)
 
 
