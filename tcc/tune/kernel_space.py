@@ -1,0 +1,350 @@
+"""The plans of one kernel as a table of parameters, each with a few values.
+
+Digits are powers of two and ceil divisors of extents; staging, vectors, pipelining and rows are
+what the lowering offers for this kernel. Plans to start from add their own values, so that all
+of them are points of the space. A value that another one makes meaningless is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+from tcc.frontend import tir
+from tcc.sched.budget import needs, over_budget
+from tcc.sched.layout import laid
+from tcc.sched.loops import UNROLLED_LIMIT
+from tcc.sched.model import extent_of
+from tcc.sched.nest import Dim, KernelNest, Loop
+from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, RowPlan, Staging
+from tcc.sched.reuse import chains
+from tcc.sched.row_plan import MOST_KEPT
+from tcc.sched.rows import row_form
+from tcc.sched.windows import windows
+from tcc.target import Target
+
+Value: TypeAlias = str | int | bool | None
+Values: TypeAlias = Mapping[str, Value]
+
+POINTS, TILES, ROWS = "points", "tiles", "rows"
+FULL, EVEN = "full", "even"
+"""A tile is all that its digits reach; or so much less that all tiles are about equal."""
+SERIAL = "serial"
+OUTER = (1, 2, 3, 4, 6, 8)
+INNER = (1, 2, 4, 8)
+MOST_K_TILE = 128
+VECTORS = (None, 1, 2, 4)
+PIPELINES = (1, 2, 3, 4)
+UNROLLS = (None, 2, 4, 8, 16)
+WAVES = (1, 2, 4)
+"""Blocks for each SM where a kernel walks its tiles in waves."""
+LONGEST_ROW = 1024
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One choice of a search, and all that may be chosen; `values` of numbers are ordered."""
+
+    name: str
+    values: tuple[Value, ...]
+
+
+def digit_values(extent: int, most: int) -> tuple[int, ...]:
+    """The powers of two up to the first beyond an extent, and its ceil divisors by them."""
+    powers = [1 << k for k in range((extent - 1).bit_length() + 1)]
+    found = {*powers, *(-(-extent // p) for p in powers)}
+    return tuple(sorted(v for v in found if v <= most))
+
+
+class KernelSpace:
+    """The parameters of a kernel, and the way from their values to a plan and back."""
+
+    def __init__(
+        self,
+        kernel: KernelNest,
+        program: tir.Program,
+        target: Target,
+        shared_bytes: int,
+        starts: Iterable[KernelPlan] = (),
+    ) -> None:
+        self.kernel = kernel
+        self._program = program
+        self._target = target
+        self._shared_bytes = shared_bytes
+        self._chains = chains(kernel, program)
+        self._form = row_form(kernel, program)
+        self._windows = {w.tensor for w in windows(kernel, program)}
+        self._starts = tuple(starts)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All parameters; those that have no choice are left out."""
+        ordered = (Parameter(n, tuple(sorted(v, key=_order))) for n, v in self._domains.items())
+        return tuple(p for p in ordered if len(p.values) > 1)
+
+    @cached_property
+    def _domains(self) -> dict[str, list[Value]]:
+        domains = {p.name: list(p.values) for p in self._all()}
+        for plan in self._starts:
+            for name, value in self.values(plan).items():
+                if name in domains and value not in domains[name]:
+                    domains[name].append(value)
+        return domains
+
+    @property
+    def size(self) -> int:
+        """How many assignments there are; not all of them fit the target, some are the same."""
+        return prod(len(p.values) for p in self.parameters)
+
+    def active(self, at: Values) -> frozenset[str]:
+        """The parameters that matter, given the values of all."""
+        form = self._form_of(at)
+        unused = {
+            ROWS: (".outer", ".inner", ".tile", ".staging", "pipeline", "rolled_copies", "unroll"),
+            TILES: ("unroll", *_ROW),
+            POINTS: (".k", ".rolled", "pipeline", *_ROW),
+        }[form]
+        return frozenset(p.name for p in self.parameters if not p.name.endswith(unused))
+
+    # -- from values to a plan -------------------------------------------------------------
+
+    def plan(self, at: Values) -> KernelPlan:
+        """The plan of an assignment of the parameters; what is missing has its usual value."""
+        at = {**{n: v[0] for n, v in self._domains.items()}, **at}
+        form = self._form_of(at)
+        row = self._row(at) if form == ROWS else None
+        dims = self._dims(at, row)
+        plan = KernelPlan(
+            self.kernel.name,
+            dims,
+            row=row,
+            vector=_number(at.get("vector")),
+            readonly_cache=bool(at.get("readonly_cache")),
+        )
+        if row is not None:
+            return plan
+        loops = self._loops(at, dims) if form == TILES else ()
+        staging = self._staging(at, tiled=bool(loops))
+        shared = {t for t, s in staging if s is Staging.SHARED}
+        operands = {o.tensor for c in self._chains for o in c.operands}
+        return replace(
+            plan,
+            loops=loops,
+            staging=staging,
+            pipeline=_number(at.get("pipeline")) or 1 if loops and shared & operands else 1,
+            unroll=None if loops else _number(at.get("unroll")),
+            rolled_copies=bool(shared) and bool(at.get("rolled_copies")),
+        )
+
+    def problem(self, plan: KernelPlan) -> str | None:
+        """Why the target cannot have a plan; None when it can."""
+        if prod(plan.block) > self._target.max_threads_per_block:
+            return "too many threads"
+        if prod(d.registers for d in plan.dims) > self._target.max_registers_per_thread:
+            return "too many registers"
+        wanted = needs(self.kernel, self._chains, self._program, plan)
+        return over_budget(wanted, self._target, self._shared_bytes)
+
+    def _form_of(self, at: Values) -> str:
+        form = at.get("form", self._forms[0])
+        return str(form)
+
+    def _dims(self, at: Values, row: RowPlan | None) -> tuple[DimPlan, ...]:
+        seen: set[int] = set()
+        plans = []
+        for dim in self.kernel.parallel:
+            plan = self._dim(dim, at, row)
+            if plan.grid_axis in seen:
+                plan = replace(plan, blocks=None)
+            if plan.grid_axis is not None:
+                seen.add(plan.grid_axis)
+            plans.append(plan)
+        return tuple(plans)
+
+    def _dim(self, dim: Dim, at: Values, row: RowPlan | None) -> DimPlan:
+        plain = laid(self.kernel.parallel, dim, 2, 1, 1)
+        threads = _number(at.get(f"{dim.name}.threads")) or 1
+        outer, inner = (
+            1 if row else _number(at.get(f"{dim.name}.{digit}")) or 1
+            for digit in ("outer", "inner")
+        )
+        axis = _number(at.get(f"{dim.name}.axis", plain.thread_axis))
+        if row is not None and axis == row.axis:
+            axis = 1 - row.axis
+        grid = at.get(f"{dim.name}.grid", plain.grid_axis)
+        covered = threads * outer * inner
+        return DimPlan(
+            dim.name,
+            self._tile(dim, covered, None if row else at.get(f"{dim.name}.tile")),
+            None if grid == SERIAL else _number(grid),
+            None if grid == SERIAL else _number(at.get(f"{dim.name}.blocks")),
+            axis if threads > 1 else None,
+            threads,
+            outer,
+            inner,
+        )
+
+    def _tile(self, dim: Dim, covered: int, asked: Value) -> int:
+        if asked == EVEN and dim.extent.is_constant:
+            extent = max(1, dim.extent.value)
+            return -(-extent // -(-extent // covered))
+        return min(asked, covered) if type(asked) is int else covered
+
+    def _loops(self, at: Values, dims: tuple[DimPlan, ...]) -> tuple[LoopPlan, ...]:
+        """Loops are unrolled from the inside while the body stays small."""
+        plans: dict[str, LoopPlan] = {}
+        for chain in self._chains:
+            count = prod(d.registers for d in dims) * len(chain.updates)
+            for dim in reversed(chain.loops):
+                tile = _number(at.get(f"{dim.name}.k")) or 1
+                count *= tile
+                rolled = bool(at.get(f"{dim.name}.rolled")) or count > UNROLLED_LIMIT
+                plans[dim.name] = LoopPlan(dim.name, tile, not rolled)
+        names = dict.fromkeys(d.name for c in self._chains for d in c.loops)
+        return tuple(plans[n] for n in names)
+
+    def _staging(self, at: Values, *, tiled: bool) -> tuple[tuple[str, Staging], ...]:
+        chosen = {}
+        for tensor, places in self._places(tiled).items():
+            given = at.get(f"{tensor}.staging", places[0].value)
+            place = next((p for p in places if p.value == given), places[0])
+            if place is not Staging.GLOBAL or Staging.REGISTER in places:
+                chosen[tensor] = place
+        return tuple(sorted(chosen.items()))
+
+    def _row(self, at: Values) -> RowPlan:
+        threads = _number(at.get("row.threads")) or 32
+        keep = bool(at.get("row.keep")) and self._row_length <= MOST_KEPT * threads
+        return RowPlan(
+            threads, _number(at.get("row.vector")) or 1, _number(at.get("row.axis")) or 0, keep
+        )
+
+    # -- from a plan to values -------------------------------------------------------------
+
+    def values(self, plan: KernelPlan) -> dict[str, Value]:
+        """The parameters of a plan of this kernel; `plan` of them is as good as the plan."""
+        found: dict[str, Value] = {
+            "form": ROWS if plan.row else TILES if plan.loops else POINTS,
+            "vector": plan.vector,
+            "readonly_cache": plan.readonly_cache,
+            "pipeline": plan.pipeline,
+            "unroll": plan.unroll,
+            "rolled_copies": plan.rolled_copies,
+        }
+        for dim in plan.dims:
+            found |= {f"{dim.dim}.{name}": value for name, value in _dim_values(dim)}
+        for loop in plan.loops:
+            found |= {f"{loop.dim}.k": loop.tile, f"{loop.dim}.rolled": not loop.unroll}
+        found |= {f"{tensor}.staging": place.value for tensor, place in plan.staging}
+        if plan.row is not None:
+            row = plan.row
+            found |= dict(zip(_ROW, (row.threads, row.vector, row.axis, row.keep), strict=True))
+        return found
+
+    # -- the domains -----------------------------------------------------------------------
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        tiles = (TILES,) if self._chains and self.kernel.parallel else ()
+        rows = (ROWS,) if self._form is not None else ()
+        return (*tiles, *rows, POINTS)
+
+    @property
+    def _row_length(self) -> int:
+        """Positions of a row, or more than fit registers where that is open."""
+        loops = self._form.loops if self._form else ()
+        known = all(d.extent.is_constant for d in loops)
+        return prod(d.extent.value for d in loops) if known else 1 << 30
+
+    def _all(self) -> Iterator[Parameter]:
+        yield Parameter("form", self._forms)
+        for dim in self.kernel.parallel:
+            yield from self._dim_parameters(dim)
+        if TILES in self._forms:
+            yield from self._tile_parameters()
+        elif any(isinstance(n, Loop) for n in self.kernel.body):
+            yield Parameter("unroll", UNROLLS)
+        places = self._places(True) | self._places(False)
+        for tensor, choices in places.items():
+            yield Parameter(f"{tensor}.staging", tuple(s.value for s in choices))
+        if any(Staging.SHARED in choices for choices in places.values()):
+            yield Parameter("rolled_copies", (False, True))
+        if ROWS in self._forms:
+            yield from self._row_parameters()
+        yield Parameter("vector", VECTORS)
+        yield Parameter("readonly_cache", (False, True))
+
+    def _dim_parameters(self, dim: Dim) -> Iterator[Parameter]:
+        name, extent = dim.name, extent_of(dim.extent)
+        plain = laid(self.kernel.parallel, dim, 2, 1, 1)
+        most = self._target.max_threads_per_block
+        yield Parameter(f"{name}.threads", digit_values(extent, most))
+        yield Parameter(f"{name}.outer", tuple(n for n in OUTER if n <= extent))
+        yield Parameter(f"{name}.inner", tuple(n for n in INNER if n <= extent))
+        yield Parameter(f"{name}.axis", tuple({plain.thread_axis or 0: 0, 0: 0, 1: 0}))
+        yield Parameter(f"{name}.grid", tuple({plain.grid_axis or 0: 0, 0: 0}))
+        sms = self._target.sms
+        caps = (sms * n for n in WAVES if sms * n < extent)
+        yield Parameter(f"{name}.blocks", (None, *caps))
+        yield Parameter(f"{name}.tile", (FULL, EVEN) if dim.extent.is_constant else (FULL,))
+
+    def _tile_parameters(self) -> Iterator[Parameter]:
+        for dim in dict.fromkeys(d for c in self._chains for d in c.loops):
+            values = digit_values(extent_of(dim.extent), MOST_K_TILE)
+            yield Parameter(f"{dim.name}.k", values)
+            yield Parameter(f"{dim.name}.rolled", (False, True))
+        yield Parameter("pipeline", PIPELINES)
+
+    def _row_parameters(self) -> Iterator[Parameter]:
+        if self._form is None:
+            return
+        last = self._form.loops[-1].extent
+        length = min(self._row_length, LONGEST_ROW)
+        threads = tuple(1 << k for k in range(1, (length - 1).bit_length() + 1)) or (2,)
+        widths = tuple(w for w in (1, 2, 4) if w == 1 or (last.is_constant and last.value % w == 0))
+        keep = (False, True) if self._row_length < 1 << 30 else (False,)
+        for name, values in zip(_ROW, (threads, widths, (0, 1), keep), strict=True):
+            yield Parameter(name, values)
+
+    def _places(self, tiled: bool) -> dict[str, tuple[Staging, ...]]:
+        """Where tensors can be read from; the first is the usual one."""
+        found: dict[str, tuple[Staging, ...]] = {}
+        for operand in (o for c in self._chains if tiled for o in c.operands):
+            shared = (Staging.SHARED,) if operand.forms else ()
+            before = found.get(operand.tensor, ())
+            found[operand.tensor] = before or (*shared, Staging.REGISTER, Staging.GLOBAL)
+        for tensor in sorted(self._windows):
+            found.setdefault(tensor, (Staging.GLOBAL, Staging.SHARED))
+        return found
+
+
+_ROW = ("row.threads", "row.vector", "row.axis", "row.keep")
+
+
+def _dim_values(dim: DimPlan) -> Iterator[tuple[str, Value]]:
+    yield "threads", dim.threads
+    yield "outer", dim.outer
+    yield "inner", dim.inner
+    yield "grid", SERIAL if dim.grid_axis is None else dim.grid_axis
+    yield "blocks", dim.blocks
+    yield "tile", FULL if dim.tile == dim.covered else dim.tile
+    if dim.thread_axis is not None:
+        yield "axis", dim.thread_axis
+
+
+def _number(value: Value) -> int | None:
+    return value if type(value) is int else None
+
+
+def _order(value: Value) -> tuple[int, str, int]:
+    """None first, then words, then numbers by size."""
+    match value:
+        case None:
+            return 0, "", 0
+        case str():
+            return 1, value, 0
+        case _:
+            return 2, "", int(value)

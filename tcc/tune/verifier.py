@@ -1,0 +1,140 @@
+"""Verifies many candidates of one program on the host device, quickly.
+
+At the given sizes where all are known: a sample of blocks that is bounded in work, in both orders
+of the threads. At small awkward sizes where sizes are open, and where the problem is too large
+for the reference kernel. What candidates share, inputs and expected outputs, is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from tcc.artifact import Artifact
+from tcc.driver import Compilation, Request, compile_program
+from tcc.errors import InternalError
+from tcc.frontend import tir
+from tcc.run.cache import ObjectCache
+from tcc.run.host import HostDevice
+from tcc.run.host_build import QUICK
+from tcc.run.verify_inputs import Domain, find_domain
+from tcc.run.verify_outcome import Failure
+from tcc.run.verify_sizes import awkward_sizes, points, tensor_bytes
+from tcc.run.verify_trial import Expected, Pair, Settings, expect, try_pair
+
+T = TypeVar("T")
+Sizes: TypeAlias = Mapping[str, int]
+
+RUN_POINTS = 1 << 22
+"""Statement instances that one run of a candidate should have: beyond, blocks are sampled."""
+REFERENCE_POINTS = 1 << 31
+"""Statement instances up to which the reference kernel is run, once for all candidates."""
+REFERENCE_BYTES = 1 << 29
+KINDS = (1, 4)
+"""Which awkward assignments are taken: extents of a tile and 1, of two tiles and 1."""
+
+
+KEPT = 16
+"""Assignments of sizes whose expected outputs are kept."""
+
+
+class Verifier:
+    """Verifies candidates; compiled programs go to `folder` and are removed after use."""
+
+    def __init__(self, request: Request, folder: Path, seed: int, timeout_s: int) -> None:
+        self._request = request
+        self._folder = folder
+        self._seed = seed
+        self._domains: dict[tuple[tuple[str, int], ...], Domain] = {}
+        self._expected: dict[tuple[tuple[str, int], ...], Expected] = {}
+        make = partial(HostDevice, workers=1, cache=ObjectCache(folder), flavour=QUICK)
+        self._patient = Settings("host", request.options.verify, None, seed, make=make)
+        hurried = replace(request.options.verify, timeout_s=timeout_s)
+        self._settings = replace(self._patient, options=hurried)
+
+    def failure(
+        self, found: Compilation, compiled: Callable[[Sizes], Compilation]
+    ) -> Failure | None:
+        """What is wrong with a candidate; None when it does what the reference kernel does.
+
+        `compiled` makes the candidate at other sizes. CompileError when that is rejected.
+        """
+        tried = False
+        for pair in self._pairs(found, compiled):
+            tried = True
+            failure = self._try(pair)
+            if failure is not None:
+                return failure
+        return None if tried else Failure("there are no sizes at which it could be verified")
+
+    def _try(self, pair: Pair) -> Failure | None:
+        key = tuple(pair.domain.sizes.items())
+        if key not in self._expected:
+            if len(self._expected) == KEPT:
+                del self._expected[next(iter(self._expected))]
+            self._expected[key] = expect(pair, self._patient)
+        blocks = _sampled(pair.optimized, pair.domain)
+        trial = try_pair(pair, replace(self._settings, blocks=blocks), self._expected[key])
+        for program in self._folder.rglob("*.exe"):
+            program.unlink(missing_ok=True)
+        return trial.failure
+
+    def _pairs(
+        self, found: Compilation, compiled: Callable[[Sizes], Compilation]
+    ) -> Iterator[Pair]:
+        program, sizes = _present(found.program), self._request.sizes
+        if program.sizes:
+            for chosen in self._awkward(found, sizes):
+                at = compile_program(replace(self._request, sizes=chosen), stop_after="check")
+                yield from self._pair(_present(at.program), chosen, found)
+        elif _is_small(program, sizes):
+            yield from self._pair(program, sizes, found)
+        else:
+            for chosen in self._awkward(compiled({}), {}):
+                at = compiled(chosen)
+                yield from self._pair(_present(at.program), chosen, at)
+
+    def _awkward(self, found: Compilation, fixed: Sizes) -> list[dict[str, int]]:
+        """Small sizes around the tiles of the candidate, in the order of the given ones."""
+        program, plan = _present(found.program), _present(found.plan)
+        chosen = awkward_sizes(
+            program, found.preconditions, plan, fixed, max(KINDS) + 1, self._seed
+        )
+        order = dict.fromkeys((*self._request.sizes, *program.sizes))
+        kinds = [chosen[k] for k in KINDS if k < len(chosen)] or list(chosen[:1])
+        return [{n: sizes[n] for n in order} for sizes in kinds]
+
+    def _pair(self, program: tir.Program, sizes: Sizes, found: Compilation) -> Iterator[Pair]:
+        """The pair for some sizes, unless data-dependent subscripts could leave their tensors."""
+        key = tuple(sizes.items())
+        if key not in self._domains:
+            self._domains[key] = find_domain(program, sizes, self._request.options.verify.inputs)
+        domain = self._domains[key]
+        if domain.harmless or sizes == self._request.sizes:
+            yield Pair(domain, _present(found.artifact), _present(found.reference), "given")
+
+
+def _is_small(program: tir.Program, sizes: Sizes) -> bool:
+    """Whether the reference kernel can run at these sizes."""
+    work, memory = points(program, sizes), tensor_bytes(program, sizes)
+    return work <= REFERENCE_POINTS and memory <= REFERENCE_BYTES
+
+
+def _sampled(artifact: Artifact, domain: Domain) -> int | None:
+    """How many blocks of the last launch to run; None: all."""
+    work = points(domain.program, domain.sizes)
+    if work <= RUN_POINTS:
+        return None
+    grid = artifact.interface.launches[-1].grid
+    blocks = prod(extent.evaluate(domain.sizes) for extent in grid)
+    return max(1, blocks * RUN_POINTS // work)
+
+
+def _present(value: T | None) -> T:
+    if value is None:
+        raise InternalError("the compilation stopped before it was complete")
+    return value
