@@ -163,10 +163,12 @@ class Artifact:
 class Library:
     """One file with kernels for several architectures, and a launcher that chooses among them.
 
-    `variants` has the artifact for each architecture, by name, lowest first.
+    `interface` is that of the launcher, but for launches and workspace bytes, which depend on the
+    architecture. `variants` has the artifact for each, by name, lowest first.
     """
 
     cuda_source: str
     header: str
-    function: str
+    interface: Interface
+    parts: Parts
     variants: Mapping[str, Artifact]

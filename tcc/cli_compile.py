@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,47 +13,31 @@ from tcc.cli_inputs import (
     Program,
     cannot_write,
     message_format,
-    program,
+    programs,
     read_text,
     request,
 )
+from tcc.cli_outputs import Compiled, Outputs, check_outputs, contents, naming_of
 from tcc.cli_session import Session, put
 from tcc.diagnostics import Report
 from tcc.errors import CompileError, UsageError
+from tcc.target import TARGETS
 
 if TYPE_CHECKING:
-    from tcc.api import Kernel
-    from tcc.driver import Compilation
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The files that `compile` writes, by option; None: not asked for."""
-
-    output: str | None
-    header: str | None
-    ptx: str | None
-    cubin: str | None
-    manifest: str | None
-    depfile: str | None
-    reference: bool
-
-    @property
-    def reference_path(self) -> str | None:
-        """Beside the output: `gemm.cu` gives `gemm.reference.cu`."""
-        if not self.reference or self.output is None:
-            return None
-        return str(Path(self.output).with_suffix(f".reference{Path(self.output).suffix}"))
+    from tcc.driver import Compilation, Request
 
 
 @click.command("compile")
-@program
+@programs
+@click.option("--prefix", metavar="P", help="What the names of all functions begin with.")
+@click.option("--namespace", metavar="A::B", help="C++ namespace of the launcher.")
 @click.option("-o", "--output", metavar="CU", help="CUDA text.  [default: standard output]")
 @click.option("--header", metavar="H", help="C header of the launcher.")
 @click.option("--ptx", metavar="PTX", help="PTX, by NVRTC; needs no GPU.")
 @click.option("--cubin", metavar="CUBIN", help="Binary for the architecture, by NVRTC.")
 @click.option("--manifest", metavar="JSON", help="How to call and launch it, as JSON.")
 @click.option("--depfile", metavar="D", help="Makefile rule with the inputs of the outputs.")
+@click.option("--self-test", metavar="CU", help="A program that checks and times the kernel.")
 @click.option("--reference", is_flag=True, help="Write the one-thread reference kernel, too.")
 @click.option(
     "--emit",
@@ -65,34 +48,84 @@ class Outputs:
 @click.option("--time-passes", is_flag=True, help="Print the time of each pass.")
 @click.pass_obj
 def compile_command(
-    session: Session, /, emit: str | None, stop_after: str | None, time_passes: bool, **given: Any
+    session: Session,
+    /,
+    arch: tuple[str, ...],
+    prefix: str | None,
+    namespace: str | None,
+    emit: str | None,
+    stop_after: str | None,
+    time_passes: bool,
+    **given: Any,
 ) -> None:
     """Compile a def to CUDA C++.
 
-    FILE.tc is a program, `-` reads one from standard input.
+    FILE.tc is a program, `-` reads one from standard input. With several `--arch` the launcher
+    chooses among kernels for each.
     """
-    chosen = Outputs(**{name: given.pop(name) for name in Outputs.__dataclass_fields__})
-    _check_outputs(chosen, Program(**given))
-    _check_passes(emit, stop_after)
-    result = _compile(session, Program(**given), stop_after)
-    if time_passes:
-        session.say(_times(result.compilation))
-    session.report(result.compilation.diagnostics)
-    for note in result.compilation.notes:
-        session.note(note)
-    stage = emit or _stage_of(stop_after)
-    if stage is not None:
-        _print_stage(result.compilation, stage)
-    if stop_after is None:
-        _write(session, result, chosen, Program(**given), to_stdout=stage is None)
-
-
-def _compile(session: Session, given: Program, stop_after: str | None) -> Kernel:
     from tcc.api import Kernel
     from tcc.driver import compile_program
 
-    asked = request(session, given)
-    return Kernel(asked, compile_program(asked, stop_after=stop_after))
+    chosen = Outputs(**{name: given.pop(name) for name in Outputs.__dataclass_fields__})
+    wanted = Program(**given, arch=arch[0] if arch else None)
+    inputs = [f for f in (wanted.file, wanted.options) if f is not None and f != "-"]
+    check_outputs(chosen, inputs)
+    _check_passes(emit, stop_after)
+    asked = replace(request(session, wanted), naming=naming_of(prefix, namespace))
+    architectures = tuple(dict.fromkeys(arch))
+    if len(architectures) > 1:
+        _refuse(architectures, chosen, emit, stop_after, time_passes)
+        _write(session, _library(session, asked, architectures), chosen, inputs, to_stdout=True)
+        return
+    result = compile_program(asked, stop_after=stop_after)
+    if time_passes:
+        session.say(_times(result))
+    _tell(session, [result])
+    stage = emit or _stage_of(stop_after)
+    if stage is not None:
+        _print_stage(result, stage)
+    if stop_after is None:
+        compiled = Compiled((Kernel(asked, result),), None)
+        _write(session, compiled, chosen, inputs, to_stdout=stage is None)
+
+
+def _library(session: Session, asked: Request, architectures: Sequence[str]) -> Compiled:
+    """The program for every architecture."""
+    from tcc.api import Kernel
+    from tcc.variants import compile_variants
+
+    found = compile_variants(asked, [TARGETS[name] for name in architectures])
+    _tell(session, list(found.compilations.values()))
+    kernels = (Kernel(found.requests[name], c) for name, c in found.compilations.items())
+    return Compiled(tuple(kernels), found.library)
+
+
+def _refuse(
+    architectures: Sequence[str],
+    chosen: Outputs,
+    emit: str | None,
+    stop_after: str | None,
+    time_passes: bool,
+) -> None:
+    """UsageError for what makes no sense for several architectures."""
+    asked = {
+        "--ptx": chosen.ptx,
+        "--cubin": chosen.cubin,
+        "--emit": emit,
+        "--stop-after": stop_after,
+        "--time-passes": time_passes,
+    }
+    for option, value in asked.items():
+        if value:
+            names = " and ".join(architectures)
+            raise UsageError(f"`{option}` is for one architecture, not for {names}")
+
+
+def _tell(session: Session, compilations: Sequence[Compilation]) -> None:
+    """Warnings and notes, once where several compilations have them."""
+    session.report(tuple(dict.fromkeys(d for c in compilations for d in c.diagnostics)))
+    for note in dict.fromkeys(n for c in compilations for n in c.notes):
+        session.note(note)
 
 
 def _check_passes(emit: str | None, stop_after: str | None) -> None:
@@ -106,80 +139,21 @@ def _check_passes(emit: str | None, stop_after: str | None) -> None:
         raise UsageError(f"there is no pass `{stop_after}`; passes are {', '.join(names)}")
 
 
-def _check_outputs(chosen: Outputs, given: Program) -> None:
-    inputs = {os.path.realpath(f) for f in (given.file, given.options) if f not in (None, "-")}
-    taken: set[str] = set()
-    for file in (f for f in (*_files(chosen), chosen.depfile) if f is not None):
-        path = file if file == "-" else os.path.realpath(file)
-        if path in inputs:
-            raise UsageError(f"`{file}` is an input and would be overwritten")
-        if path in taken:
-            raise UsageError(f"two outputs go to `{file}`")
-        taken.add(path)
-    if chosen.reference and (chosen.output is None or chosen.output == "-"):
-        raise UsageError("`--reference` writes beside the CUDA text; give it a name with `-o`")
-    if chosen.depfile and all(f == "-" for f in _files(chosen)):
-        raise UsageError("`--depfile` needs an output to speak of; name one with `-o`")
-
-
-def _files(chosen: Outputs) -> list[str]:
-    """The outputs that are made from the program."""
-    files = (
-        chosen.output,
-        chosen.reference_path,
-        chosen.header,
-        chosen.ptx,
-        chosen.cubin,
-        chosen.manifest,
-    )
-    return [f for f in files if f is not None]
-
-
 def _write(
-    session: Session, kernel: Kernel, chosen: Outputs, given: Program, *, to_stdout: bool
+    session: Session, compiled: Compiled, chosen: Outputs, inputs: list[str], *, to_stdout: bool
 ) -> None:
     """Write every output; the CUDA text goes to standard output when nothing else is asked for."""
     from tcc.output import write_all
 
-    contents = _contents(kernel, chosen, given)
-    if not contents and to_stdout:
-        contents = {"-": kernel.cuda_source.encode()}
+    made = contents(compiled, chosen, inputs)
+    if not made and to_stdout:
+        made = {"-": compiled.cuda_source.encode()}
     try:
-        write_all({Path(name): data for name, data in contents.items() if name != "-"})
+        write_all({Path(name): data for name, data in made.items() if name != "-"})
     except OSError as problem:
         raise cannot_write(session, str(problem.filename), problem) from problem
-    if "-" in contents:
-        put(contents["-"].decode())
-
-
-def _contents(kernel: Kernel, chosen: Outputs, given: Program) -> dict[str, bytes]:
-    from tcc.depfile import depfile
-    from tcc.manifest import manifest_text
-
-    contents: dict[str, bytes] = {}
-    if chosen.output is not None:
-        contents[chosen.output] = kernel.cuda_source.encode()
-    if chosen.reference_path is not None:
-        contents[chosen.reference_path] = kernel.reference.cuda_source.encode()
-    if chosen.header is not None:
-        contents[chosen.header] = kernel.header.encode()
-    if chosen.ptx is not None:
-        contents[chosen.ptx] = kernel.ptx().encode()
-    if chosen.cubin is not None:
-        contents[chosen.cubin] = kernel.cubin()
-    if chosen.manifest is not None:
-        asked = kernel.request
-        contents[chosen.manifest] = manifest_text(
-            kernel.artifact, asked.target, asked.options
-        ).encode()
-    if chosen.depfile is not None:
-        inputs = [f for f in (given.file, given.options) if f not in (None, "-")]
-        contents[chosen.depfile] = depfile(_files(chosen), _texts(inputs)).encode()
-    return contents
-
-
-def _texts(names: Sequence[str | None]) -> list[str]:
-    return [name for name in names if name is not None]
+    if "-" in made:
+        put(made["-"].decode())
 
 
 def _stage_of(stop_after: str | None) -> str | None:

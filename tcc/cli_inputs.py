@@ -57,6 +57,15 @@ def message_format(command: F) -> F:
 
 def program(command: F) -> F:
     """The file, and the options of `Program`."""
+    return _program(command, several=False)
+
+
+def programs(command: F) -> F:
+    """The same for several architectures: `arch` is a tuple."""
+    return _program(command, several=True)
+
+
+def _program(command: F, *, several: bool) -> F:
     command = message_format(command)
     command = click.option(
         "--check-bounds",
@@ -66,8 +75,11 @@ def program(command: F) -> F:
     command = click.option(
         "--arch",
         type=click.Choice(list(TARGETS)),
+        multiple=several,
         metavar="SM",
-        help="GPU architecture, see `tcc targets`.  [default: sm_90]",
+        help="GPU architecture, see `tcc targets`"
+        + ("; may be repeated." if several else ".")
+        + "  [default: sm_90]",
     )(command)
     command = click.option(
         "--size", multiple=True, metavar="NAME=VALUE", help="Value of a size; may be repeated."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from tcc import __version__
 from tcc.affine import Affine
-from tcc.artifact import Argument, Artifact, Launch
+from tcc.artifact import Argument, Artifact, Launch, Library
 from tcc.options import Options, given
 from tcc.target import Target
 
@@ -33,6 +34,20 @@ def manifest(artifact: Artifact, target: Target, options: Options) -> dict[str, 
         "workspace_bytes": _extent(interface.workspace_bytes),
         "launches": [_launch(launch) for launch in interface.launches],
         "options": given(options),
+    }
+
+
+def library_manifest(library: Library, manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The manifest of a file for several architectures: that of each, lowest first.
+
+    The launcher takes the arguments of the variant with the most: where one needs a workspace,
+    the launcher takes one, as large as any of them needs.
+    """
+    return {
+        "format": FORMAT,
+        "tcc": __version__,
+        "function": library.interface.function,
+        "variants": list(manifests),
     }
 
 

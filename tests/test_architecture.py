@@ -16,7 +16,7 @@ LAYERS = (
     ("snippet",),
     ("render",),
     ("errors",),
-    ("schema", "target", "codes", "output", "depfile", "dumps"),
+    ("schema", "target", "occupancy", "codes", "output", "depfile", "dumps"),
     ("yaml_tree", "options", "option_values", "options_file", "limits"),
     ("inputs",),
     ("frontend",),
@@ -29,7 +29,7 @@ LAYERS = (
     ("api", "tune"),  # compiling looks up tuned plans, tuning compiles
     ("torch",),
     ("explain",),
-    ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs"),
+    ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs", "cli_outputs"),
     ("cli_compile", "cli_run", "cli_info", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -23,7 +23,7 @@ def emit_library(variants: Mapping[str, Artifact], name: str, naming: Naming) ->
     """
     several = _Several(variants, spell_function(naming.function(name)))
     header = header_text(several.interface, several.parts, naming, name)
-    return Library(unit_text(several.parts), header, several.function, variants)
+    return Library(unit_text(several.parts), header, several.interface, several.parts, variants)
 
 
 @dataclass(frozen=True)
