@@ -40,7 +40,7 @@ class Extents:
     def take_shape(self, tensor: Argument) -> None:
         """Bind the sizes that are a dimension of their own; the other dimensions wait."""
         for dimension, extent in enumerate(tensor.shape):
-            name = _plain_size(extent)
+            name = plain_size(extent)
             if name is None or name in self._interface.sizes:
                 self._open.append((tensor, dimension))
                 continue
@@ -111,7 +111,7 @@ class Extents:
         return self._listing.extent_span(tensor.name, dimension)
 
 
-def _plain_size(extent: Affine) -> str | None:
+def plain_size(extent: Affine) -> str | None:
     """The name of an extent that is one size and nothing else."""
     if extent.constant == 0 and len(extent.terms) == 1 and extent.terms[0][1] == 1:
         atom = extent.terms[0][0]
