@@ -183,9 +183,9 @@ class Affine:
 
         `n - 8 * (n / 8)` is written `n % 8`.
         """
-        rest, remainders = _remainders(self)
+        rest, found = remainders(self)
         parts = [(c < 0, _times(abs(c), _atom_text(a, spell), a)) for a, c in rest.terms]
-        for floor, count in remainders:
+        for floor, count in found:
             body = f"{_dividend_text(floor, spell)} % {floor.denominator}"
             parts.append((count < 0, _times(abs(count), body, floor)))
         parts.sort(key=lambda part: part[0])
@@ -379,7 +379,7 @@ def _times(count: int, text: str, atom: Atom) -> str:
     return f"{count} * ({text})" if isinstance(atom, Floor) else f"{count} * {text}"
 
 
-def _remainders(expression: Affine) -> tuple[Affine, list[tuple[Floor, int]]]:
+def remainders(expression: Affine) -> tuple[Affine, list[tuple[Floor, int]]]:
     """The expression without its remainders `k * (n - d * (n / d))`, and those as (n / d, k)."""
     found: list[tuple[Floor, int]] = []
     for atom, coefficient in expression.terms:

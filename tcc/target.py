@@ -4,7 +4,8 @@ Limits per architecture are those of the CUDA C++ Programming Guide 13.0: chapte
 Capabilities", table "Technical Specifications per Compute Capability" (threads, blocks, registers,
 shared memory) and table "Throughput of Native Arithmetic Instructions" (lanes). The tuning guides
 of the architectures add that each block reserves 1 KiB of shared memory from sm_80 on; the units of
-allocation are those of `cuda_occupancy.h` of toolkit 13.0. Counts of SMs, clocks, caches and memory
+allocation are those of `cuda_occupancy.h` of toolkit 13.0. Where the figures of the memory paths,
+which only predictions use, come from is said in docs/model.md. Counts of SMs, clocks, caches and memory
 bandwidth belong to one board of each architecture, named in `board`, and are those of its data
 sheet or white paper (B200: as its driver reports them); they steer choices and predictions, never
 what is correct.
@@ -44,6 +45,15 @@ class Target:
     l2_bytes: int
     dram_gb_per_s: int
     """10^9 bytes per second."""
+    load_store_lanes: int
+    """Addresses that an SM takes per clock."""
+    l2_bytes_per_clock: int
+    """What L2 delivers to all SMs together."""
+    shared_latency: int
+    """Clocks from a load to its first use, where shared memory has the data."""
+    l1_latency: int
+    l2_latency: int
+    dram_latency: int
     max_shared_bytes: int = 48 * KIB
     """Largest statically declared shared memory of a block."""
     registers_per_sm: int = 64 * KIB
@@ -96,6 +106,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1530,
             l2_bytes=6 * MIB,
             dram_gb_per_s=900,
+            load_store_lanes=32,
+            l2_bytes_per_clock=2048,
+            shared_latency=19,
+            l1_latency=28,
+            l2_latency=193,
+            dram_latency=375,
         ),
         Target(
             name="sm_75",
@@ -111,6 +127,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1590,
             l2_bytes=4 * MIB,
             dram_gb_per_s=320,
+            load_store_lanes=16,
+            l2_bytes_per_clock=1024,
+            shared_latency=19,
+            l1_latency=32,
+            l2_latency=188,
+            dram_latency=296,
         ),
         Target(
             name="sm_80",
@@ -126,6 +148,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1410,
             l2_bytes=40 * MIB,
             dram_gb_per_s=2039,
+            load_store_lanes=32,
+            l2_bytes_per_clock=5120,
+            shared_latency=29,
+            l1_latency=38,
+            l2_latency=262,
+            dram_latency=466,
         ),
         Target(
             name="sm_86",
@@ -141,6 +169,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1695,
             l2_bytes=6 * MIB,
             dram_gb_per_s=600,
+            load_store_lanes=16,
+            l2_bytes_per_clock=1536,
+            shared_latency=30,
+            l1_latency=43,
+            l2_latency=273,
+            dram_latency=542,
         ),
         Target(
             name="sm_89",
@@ -156,6 +190,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=2520,
             l2_bytes=96 * MIB,
             dram_gb_per_s=864,
+            load_store_lanes=16,
+            l2_bytes_per_clock=3072,
+            shared_latency=30,
+            l1_latency=43,
+            l2_latency=273,
+            dram_latency=542,
         ),
         Target(
             name="sm_90",
@@ -171,6 +211,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1980,
             l2_bytes=50 * MIB,
             dram_gb_per_s=3352,
+            load_store_lanes=32,
+            l2_bytes_per_clock=5120,
+            shared_latency=29,
+            l1_latency=41,
+            l2_latency=263,
+            dram_latency=479,
         ),
         Target(
             name="sm_100",
@@ -186,6 +232,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=1965,
             l2_bytes=126 * MIB,
             dram_gb_per_s=7672,
+            load_store_lanes=32,
+            l2_bytes_per_clock=10240,
+            shared_latency=29,
+            l1_latency=41,
+            l2_latency=263,
+            dram_latency=479,
         ),
         Target(
             name="sm_120",
@@ -201,6 +253,12 @@ TARGETS: dict[str, Target] = {
             clock_mhz=2407,
             l2_bytes=96 * MIB,
             dram_gb_per_s=1792,
+            load_store_lanes=16,
+            l2_bytes_per_clock=4096,
+            shared_latency=30,
+            l1_latency=43,
+            l2_latency=273,
+            dram_latency=542,
         ),
     )
 }

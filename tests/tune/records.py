@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from tcc.api import request_of
+from tcc.driver import Request
+from tcc.inputs import options_of_source
 from tcc.options import Options
 from tcc.source import Source
 from tcc.tune.key import key_of
@@ -24,8 +26,13 @@ PLAN = """mapping:
 """
 
 
+def request(text: str, options: str = "", target: str | None = None, **sizes: int) -> Request:
+    given = options_of_source(Source("<options>", options)) if options else Options()
+    return request_of(Source("<test>", text), None, sizes, given, target)
+
+
 def key(text: str = MATMUL, target: str | None = None, **sizes: int) -> Key:
-    found = key_of(request_of(Source("<test>", text), None, sizes, Options(), target))
+    found = key_of(request(text, target=target, **sizes))
     assert found is not None
     return found
 

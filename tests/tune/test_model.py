@@ -1,0 +1,132 @@
+"""The model: what it counts, how it ranks, and how its parts behave at their limits."""
+
+from __future__ import annotations
+
+from math import isclose
+
+import pytest
+
+from tcc.driver import Compilation, compile_program
+from tcc.kernel import ir
+from tcc.scalar import ScalarType
+from tcc.target import TARGETS
+from tcc.tune.census import census
+from tcc.tune.model import Prediction, predict_kernel, predict_time
+from tests.tune.published_sgemm import A6000, GFLOPS, published
+from tests.tune.records import SPECS, request
+
+GEMM = (SPECS / "gemm.tc").read_text()
+PLAN = """mapping:
+  plan:
+    matmul_kernel:
+      parallel: {{m: [{m}], n: [{n}]}}
+      loops: {{k: [{k}]}}
+      staging: {{{staging}}}
+      pipeline: {pipeline}
+"""
+STAGED = "A: shared, B: shared"
+PLANS = {
+    "naive": ("block.y, thread.y 16", "block.x, thread.x 16", "tile 1", "", 1),
+    "shared 32 x 32": ("block.y, thread.y 32", "block.x, thread.x 32", "tile 32", STAGED, 1),
+    "registers": (
+        "block.y, outer 2, thread.y 16, inner 4",
+        "block.x, outer 2, thread.x 16, inner 4",
+        "tile 8",
+        STAGED,
+        1,
+    ),
+    "double buffer": (
+        "block.y, outer 2, thread.y 16, inner 4",
+        "block.x, outer 2, thread.x 16, inner 4",
+        "tile 8",
+        STAGED,
+        2,
+    ),
+}
+
+
+def compiled(text: str, options: str = "", target: str = "sm_90", **sizes: int) -> Compilation:
+    return compile_program(request(text, options, target, **sizes))
+
+
+def gemm(plan: str, target: str, size: int) -> Prediction:
+    m, n, k, staging, pipeline = PLANS[plan]
+    options = PLAN.format(m=m, n=n, k=k, staging=staging, pipeline=pipeline)
+    made = compiled(GEMM, options, target, M=size, N=size, K=size)
+    return predict_time(made, TARGETS[target])
+
+
+def spearman(one: list[int], other: list[int]) -> float:
+    """The rank correlation of two orders of the same things."""
+    count = len(one)
+    squares = sum((one.index(x) - other.index(x)) ** 2 for x in one)
+    return 1 - 6 * squares / (count * (count**2 - 1))
+
+
+@pytest.mark.parametrize("size", [1024, 4096])
+@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_90"])
+def test_better_kernels_are_predicted_to_be_faster(target, size):
+    times = [gemm(plan, target, size).time_us for plan in PLANS]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > 2 * times[-1]
+
+
+def test_published_kernels_come_in_their_order():
+    kernels = published()
+    times = {number: predict_kernel(k, A6000, {}).time_us for number, k in kernels.items()}
+    predicted = sorted(times, key=lambda n: -times[n])
+    measured = sorted(GFLOPS, key=lambda n: GFLOPS[n])
+    assert len(measured) == 11
+    assert spearman(predicted, measured) >= 0.9
+
+
+def test_published_kernels_are_within_a_factor_of_two():
+    """No time is right, but none is far off."""
+    for number, kernel in published().items():
+        gflops = 2 * 4096**3 / predict_kernel(kernel, A6000, {}).time_us / 1e3
+        assert 0.5 < gflops / GFLOPS[number] < 2
+
+
+@pytest.mark.parametrize(
+    ("number", "fma_per_load"),
+    [(3, 0.8), (4, 2.67), (6, 16.0), (7, 6.4), (9, 16.0), (10, 21.3)],
+)
+def test_shared_loads_are_those_of_the_machine_code(number, fma_per_load):
+    """Counted in the output of nvcc for the published sources."""
+    counted = census(published()[number], {})
+    fmas = 4096**3 / 32 / (counted.warps * counted.grid["bx"] * counted.grid["by"])
+    barriers = [s for s in counted.stalls if s.together]
+    assert barriers
+    loads = counted.work.accesses - global_and_stores(published()[number])
+    assert isclose(fmas / loads, fma_per_load, rel_tol=0.01)
+
+
+def global_and_stores(kernel: ir.Kernel) -> float:
+    """Accesses of a warp that are no loads from shared memory: the same kernel without those."""
+
+    def without(expression: ir.Expression) -> ir.Expression:
+        shared = isinstance(expression, ir.Load) and expression.buffer.space is ir.Space.SHARED
+        return ir.Const(0, ScalarType.FLOAT32) if shared else expression
+
+    def strip(body: tuple[ir.Statement, ...]) -> tuple[ir.Statement, ...]:
+        result: list[ir.Statement] = []
+        for s in body:
+            match s:
+                case ir.For(name, low, high, step, unroll, inner):
+                    result.append(ir.For(name, low, high, step, unroll, strip(inner)))
+                case ir.Store(buffer, index, value):
+                    result.append(ir.Store(buffer, index, ir.rewrite(value, without)))
+                case _:
+                    result.append(s)
+        return tuple(result)
+
+    stripped = ir.Kernel(
+        kernel.name,
+        kernel.buffers,
+        kernel.sizes,
+        kernel.grid,
+        kernel.block,
+        kernel.aliases,
+        strip(kernel.body),
+    )
+    return census(stripped, {}).work.accesses
