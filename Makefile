@@ -5,10 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Without a C++ compiler on PATH, the `host` extra brings one as a Python package.
 comma := ,
+# The version that the tests know. From PyPI, PyTorch for Linux on x86-64 brings gigabytes of CUDA.
+TORCH := torch==2.13.0
 HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test deep check docs format clean
+.PHONY: help demo test frameworks deep check docs format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -22,6 +24,15 @@ demo: $(VENV)/.installed ## Install, compile specs/gemm.tc to build/, verify the
 
 test: $(VENV)/.developed ## Run the whole test suite; needs no GPU
 	$(BIN)/pytest -m "not slow"
+
+frameworks: $(VENV)/.developed ## Install PyTorch and JAX, whose tests are skipped without them, if PyTorch is small
+	@plan=$$($(BIN)/pip install --dry-run --disable-pip-version-check $(TORCH)) || exit 1; \
+	if echo "$$plan" | grep -q nvidia-; then \
+	    echo "$(TORCH) would bring CUDA; a build for the CPU comes from https://download.pytorch.org/whl/cpu"; \
+	    $(BIN)/pip install --quiet --disable-pip-version-check jax; \
+	else \
+	    $(BIN)/pip install --quiet --disable-pip-version-check $(TORCH) jax; \
+	fi
 
 deep: $(VENV)/.developed ## Run the slow tests: mutations, random campaigns, every size
 	$(BIN)/pytest -m slow
