@@ -27,7 +27,7 @@ LAYERS = (
     ("run",),
     ("kept",),
     ("api", "tune"),  # compiling looks up tuned plans, tuning compiles
-    ("torch",),
+    ("torch", "highlight", "lsp"),
     ("explain",),
     ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs", "cli_outputs"),
     ("cli_compile", "cli_run", "cli_info", "__main__"),
@@ -42,6 +42,9 @@ ONLY = {
     "jinja2": r"tcc/kernel/emit\w*\.py",
     "rich": r"tcc/cli_colour\.py|tcc/tune/.*",
     "yaml": r"tcc/options_file\.py",
+    "pygments": r"tcc/highlight\.py",
+    "pygls": r"tcc/lsp/server\.py",
+    "lsprotocol": r"tcc/lsp/server\.py",
     "torch": r"tcc/torch\.py|tcc/run/torch_arrays\.py",
     "jax": r"tcc/run/jax_arrays\.py",
     "islpy": r"tcc/sched/.*|tcc/frontend/.*",

@@ -53,17 +53,20 @@ _ADVICE = {
 
 def tokenize(source: Source, report: Report) -> tuple[Token, ...]:
     """All tokens but comments, END last. Errors go to the report; the result is always usable."""
-    return tuple(t for t in _scan(source, report) if t.kind is not TokenKind.COMMENT)
+    return tuple(t for t in scan(source, report) if t.kind is not TokenKind.COMMENT)
 
 
 def comments(source: Source) -> tuple[Span, ...]:
     """The comments, each from its `#` to the last character that is no white space."""
-    found = (t.span for t in _scan(source, Report()) if t.kind is TokenKind.COMMENT)
+    found = (t.span for t in scan(source, Report()) if t.kind is TokenKind.COMMENT)
     return tuple(Span(source, s.start, s.start + len(s.text.rstrip())) for s in found)
 
 
-def _scan(source: Source, report: Report) -> Iterator[Token]:
-    """Tokens in order. After a name, a point starts `T.k`, and what follows it is an integer."""
+def scan(source: Source, report: Report) -> Iterator[Token]:
+    """All tokens in order, comments included.
+
+    After a name, a point starts `T.k`, and what follows it is an integer.
+    """
     at, text = 0, source.text
     before = last = Token(TokenKind.END, "", Span(source, 0, 0))
     while match := _TOKEN.match(text, at):
