@@ -89,7 +89,7 @@ def traffic(
         for group, once in zip(groups, touched, strict=True):
             wave = _union(group, _at_once(grid, concurrent), 0)
             dram += max(once, min(waves * min(wave, once), per_block * blocks))
-    return Traffic(per_block, dram)
+    return Traffic(per_block, min(dram, per_block * blocks))
 
 
 def _from_l2(accesses: Sequence[Access], blocks: Mapping[str, Range], l1_bytes: float) -> float:

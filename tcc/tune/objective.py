@@ -5,49 +5,39 @@ The one place that names the model, for candidates that are compiled and for tho
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from tcc.driver import Compilation
-from tcc.errors import InternalError
 from tcc.sched.model import Model
-from tcc.sched.plan import Plan
 from tcc.sched.reuse import chains
 from tcc.target import Target
+from tcc.tune.model import predict_time
+from tcc.tune.space import Candidate
 from tcc.tune.structure import Structure
-
-Objective: TypeAlias = Callable[[Compilation, Target], float]
 
 
 def predicted_us(compilation: Compilation, target: Target) -> float:
     """The predicted time of all kernels of a compilation in microseconds."""
-    found = compilation.lowering
-    if found is None or compilation.plan is None:
-        raise InternalError("there are no kernels to predict")
-    cycles = 0.0
-    for kernel, plan in zip(found.nest.kernels, compilation.plan.kernels, strict=True):
-        own = chains(kernel, found.program)
-        if own and plan.loops:
-            cycles += Model(kernel, own, found.program.tensors, target).predict(plan).cycles
-        else:
-            cycles += 1e3
-    return cycles / target.clock_mhz
+    return predict_time(compilation, target).time_us
 
 
 class Ranking:
-    """How good plans look before they are compiled; for comparisons inside a structure."""
+    """How good candidates look before they are compiled; infinite where nothing is known."""
 
-    def __init__(self, structure: Structure, target: Target) -> None:
-        self._models = {
-            k.name: Model(k, found, structure.program.tensors, target)
-            for k in structure.nest.kernels
-            if (found := chains(k, structure.program))
-        }
+    def __init__(self, structures: Sequence[Structure], target: Target) -> None:
+        self._models = [
+            {
+                k.name: Model(k, found, s.program.tensors, target)
+                for k in s.nest.kernels
+                if (found := chains(k, s.program)) and k.parallel
+            }
+            for s in structures
+        ]
 
-    def cycles(self, plan: Plan) -> float:
-        """Predicted cycles of the kernels that the quick model knows."""
-        return sum(
-            self._models[p.kernel].predict(p).cycles
-            for p in plan.kernels
-            if p.kernel in self._models and p.loops
-        )
+    def __call__(self, candidate: Candidate) -> float:
+        """Predicted cycles of the tiled reductions of a candidate, which must all be tiled."""
+        models = self._models[candidate.structure]
+        plans = [p for p in candidate.plan.kernels if p.kernel in models]
+        if not plans or not all(p.loops for p in plans):
+            return float("inf")
+        return float(sum(models[p.kernel].predict(p).cycles for p in plans))
