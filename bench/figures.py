@@ -159,7 +159,7 @@ def _barriers(code: Code, plan: KernelPlan) -> float | None:
         return None
     around = [x for x in loops_of(code) if x.encloses(main)]
     loop = min(around, key=lambda x: (not x.mix.count("BAR"), x.mix.total))
-    points = prod(d.outer * d.inner for d in plan.dims) * prod(p.tile for p in plan.loops)
+    points = prod(d.outer * d.inner for d in plan.dims) * prod(p.points for p in plan.loops)
     tiles = loop.mix.count("FFMA") / points
     return loop.mix.count("BAR") / max(1.0, tiles)
 

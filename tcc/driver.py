@@ -45,7 +45,7 @@ from tcc.sched.plan import Plan
 from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.split import split_reductions
 from tcc.sched.structure import Unstructured, program_order, structure
-from tcc.sched.wishes import wishes
+from tcc.sched.wishes import wanted_parts, wishes
 from tcc.source import Source
 from tcc.target import Target
 
@@ -206,7 +206,7 @@ class _State:
             check_bounds=self._check_bounds,
             naming=replace(request.naming, variant=None),
         )
-        parts = resolved(request.options).split
+        parts = wanted_parts(resolved(request.options))
         divided = step(
             "split",
             lambda: split_reductions(program, request.sizes, request.target, parts),

@@ -128,7 +128,9 @@ class MappingOptions:
         Choice(("thread", "warp", "block")), "who computes one reduction together"
     )
     split: int | None = option(
-        Integer(1, 65535), "blocks that share one reduction, joined in a second step"
+        Integer(1, 65535),
+        "blocks that share one reduction, joined in a second step; 1 when not given and `tile`, "
+        "`threads`, `blocks`, `registers` or a preset says how the loops are cut",
     )
     tensor_cores: bool | None = option(Flag(), "multiply on tensor cores where the types allow it")
     kernels: tuple[tuple[str, ...], ...] | None = option(

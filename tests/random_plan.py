@@ -53,12 +53,12 @@ def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> Ker
     }
     if row is not None:
         return KernelPlan(kernel.name, dims, row=row, **switches)
-    loops = _loops(kernel, program, rng)
+    loops = _shared(_loops(kernel, program, rng), dims, rng)
     return KernelPlan(
         kernel.name,
         dims,
         loops,
-        _staging(kernel, program, bool(loops), rng),
+        _staging(kernel, program, frozenset(p.dim for p in loops), rng),
         rng.choice((1, 1, 2, 3, 4)),
         unroll=rng.choice((None, 4, 40)),
         **switches,
@@ -101,12 +101,26 @@ def _loops(kernel: KernelNest, program: tir.Program, rng: random.Random) -> tupl
     return tuple(loops.values()) if complete else ()
 
 
+def _shared(
+    loops: tuple[LoopPlan, ...], dims: tuple[DimPlan, ...], rng: random.Random
+) -> tuple[LoopPlan, ...]:
+    """The loops, sometimes one of them with tiles that several threads share."""
+    free = [a for a in (0, 1, 2) if all(d.thread_axis != a for d in dims)]
+    if not loops or not free or rng.random() < 0.6:
+        return loops
+    chosen, threads = rng.choice(loops), rng.choice((1, 2, 3, 4, 8))
+    shared = LoopPlan(
+        chosen.dim, rng.randint(1, 3) * threads, chosen.unroll, rng.choice(free), threads
+    )
+    return tuple(shared if p is chosen else p for p in loops)
+
+
 def _staging(
-    kernel: KernelNest, program: tir.Program, tiled: bool, rng: random.Random
+    kernel: KernelNest, program: tir.Program, tiled: frozenset[str], rng: random.Random
 ) -> tuple[tuple[str, Staging], ...]:
     found: dict[str, Staging] = {}
-    for chain in chains(kernel, program) if tiled else ():
-        for operand in chain.operands:
+    for chain in chains(kernel, program):
+        for operand in chain.operands if tiled.issuperset(d.name for d in chain.loops) else ():
             places = list(Staging) if operand.forms else [Staging.GLOBAL, Staging.REGISTER]
             found[operand.tensor] = rng.choice(places)
     for window in windows(kernel, program):

@@ -12,6 +12,7 @@ from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.fragment import Fragment, load_directly, load_fragment, over_registers
 from tcc.kernel.prove import Scope
+from tcc.kernel.slices import Slices
 from tcc.kernel.staged import shared_tile
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
@@ -31,9 +32,11 @@ def contract(state: State, chain: Chain) -> list[ir.Statement]:
 
     Requires: every target of the chain is in registers.
     Establishes: between the last read and the next write of a shared buffer there is one barrier,
-    and no barrier stands under a condition that depends on the thread.
+    and no barrier stands under a condition that depends on the thread. Where threads share the
+    points of a tile, the first of them has the results.
     """
-    return _Contraction(state, chain).statements()
+    around = Slices(state, chain)
+    return [*around.before(), *_Contraction(state, chain).statements(), *around.after()]
 
 
 class _Contraction:
@@ -160,7 +163,7 @@ class _Contraction:
             guards = [] if self._vanishes() else state.points.unproved(steps.past_end(number))
             body = [ir.If(tuple(guards), tuple(body))] if guards else body
         for step in reversed(steps.all):
-            body = [ir.For(step.point, const(0), const(step.tile), 1, step.unroll, tuple(body))]
+            body = [ir.For(step.point, const(0), const(step.points), 1, step.unroll, tuple(body))]
         return body
 
     def _update(

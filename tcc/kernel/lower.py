@@ -13,6 +13,7 @@ from tcc.kernel.contract import contract
 from tcc.kernel.points import Make, parallel_iterators
 from tcc.kernel.promote import Promotion, reads
 from tcc.kernel.rows import rows_body
+from tcc.kernel.slices import sliced_node
 from tcc.kernel.state import State
 from tcc.kernel.values import Values, cast, combine, identity
 from tcc.kernel.window import Windows
@@ -57,7 +58,9 @@ class _Kernel:
         self._nest = state.nest
         self._points = state.points
         self._registers = state.registers
-        self._tiled = frozenset(p.dim for p in state.plan.loops)
+        self._sliced = sliced_node(state)
+        shared = state.plan.sliced is not None and self._sliced is None
+        self._tiled = frozenset() if shared else frozenset(p.dim for p in state.plan.loops)
         self._windows = Windows(state)
 
     # -- the whole kernel ------------------------------------------------------------------
@@ -91,10 +94,26 @@ class _Kernel:
                 raise Unstructured("the kernel does not work row by row")
             return rows_body(self._state, form, row)
         copies = self._windows.copies()
+        if self._sliced is not None:
+            return [*copies, *self._sliced_nodes(self._sliced)]
         if self._points.count > 1 or self._tiled:
-            return [*copies, *self._thread_nodes()]
+            return [*copies, *self._by_first(self._thread_nodes())]
         lets = self._points.bind()
-        return [*copies, *lets, *self._points.inside(self._common_guards(), self._thread_nodes)]
+        inside = self._points.inside(self._common_guards(), self._thread_nodes)
+        return [*copies, *lets, *self._by_first(inside)]
+
+    def _sliced_nodes(self, position: int) -> list[ir.Statement]:
+        """The first of the threads that share k-tiles goes on alone after them."""
+        body = self._nest.body
+        start = [*self._declared(), *self._nodes(body[: position + 1])]
+        self._tiled = frozenset()  # copies have barriers, and here only some threads arrive
+        return start + self._by_first([*self._nodes(body[position + 1 :]), *self._written_back()])
+
+    def _by_first(self, body: list[ir.Statement]) -> list[ir.Statement]:
+        """For the first of the threads that share k-tiles only; for all where none do."""
+        if self._state.plan.sliced is None or not body:
+            return body
+        return [ir.If((-self._state.slice,), tuple(body))]
 
     def _common_guards(self) -> list[Affine]:
         """The conditions on the parallel dimensions that all instances share."""
@@ -106,15 +125,18 @@ class _Kernel:
         return shared or []
 
     def _thread_nodes(self) -> list[ir.Statement]:
+        return [*self._declared(), *self._nodes(self._nest.body), *self._written_back()]
+
+    def _declared(self) -> list[ir.Statement]:
         result: list[ir.Statement] = [ir.Declare(b) for b in self._registers.values()]
         for promotion in self._state.promotions:
             if promotion.load:
                 result += self._fetch(promotion)
-        result += self._nodes(self._nest.body)
-        for promotion in self._state.promotions:
-            if promotion.store:
-                result += write_back(self._state, promotion)
         return result
+
+    def _written_back(self) -> list[ir.Statement]:
+        stored = (p for p in self._state.promotions if p.store)
+        return [each for promotion in stored for each in write_back(self._state, promotion)]
 
     # -- nodes -----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tcc.affine import Affine, const, var
+from tcc.affine import Affine, const
 from tcc.kernel import ir
 from tcc.kernel.bank import choose_padding
 from tcc.kernel.state import State
@@ -40,7 +40,7 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
 def local_position(state: State, steps: Steps, operand: Operand) -> tuple[Affine, ...]:
     """Position of the current point inside the box."""
     locals_ = {d.dim.name: d.local for d in state.frame.digits}
-    locals_ |= {s.dim.name: var(s.point) for s in steps.all}
+    locals_ |= {s.dim.name: s.local for s in steps.all}
     result: list[Affine] = []
     for form, (low, _) in zip(operand.forms, box(operand.forms, steps.spans), strict=True):
         position = const(-low)

@@ -43,6 +43,7 @@ class State:
         keep = plan.row is not None or any(d.inner > 1 for d in plan.dims)
         self._users = users
         self._extra_aliases: list[tuple[str, str]] = []
+        self.slice = self._slice()
         self.promotions = promotions(context, nest, users, keep_stored=keep)
         self.registers = {p.tensor: self.register(p.tensor) for p in self.promotions}
         self._written = {
@@ -104,12 +105,19 @@ class State:
         self.points.always(Scope(name, const(0), const(extent)))
         return name
 
+    def _slice(self) -> Affine:
+        """The number of this thread among those that share the points of a k-tile."""
+        shared = self.plan.sliced
+        if shared is None or shared.thread_axis is None:
+            return const(0)
+        return var(self.thread_alias(shared.thread_axis, shared.threads))
+
     def thread_number(self, axes: Iterable[int]) -> Affine:
         """The number of a thread among those along some axes, from the parallel dimensions."""
         total, below = const(0), 1
         for axis in axes:
             source = f"threadIdx.{AXES[axis]}"
-            alias = next((n for n, s in self.frame.aliases if s == source), None)
+            alias = next((n for n, s in self.aliases if s == source), None)
             if alias is not None:
                 total = total + var(alias) * below
             below *= self.plan.block[axis]

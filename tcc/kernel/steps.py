@@ -17,12 +17,17 @@ from tcc.sched.reuse import Chain, Operand
 
 @dataclass(frozen=True)
 class Step:
-    """One loop: value = low + tile * number + point; `ragged`: the last tile is not full."""
+    """One loop: value = low + tile * number + local; `ragged`: the last tile is not full.
+
+    A thread takes `points` of the tile, counted by the variable `point`.
+    """
 
     dim: Dim
     tile: int
     tiles: Affine
     point: str
+    points: int
+    local: Affine
     ragged: bool
     unroll: bool
 
@@ -50,7 +55,7 @@ class Steps:
     @property
     def scopes(self) -> list[Scope]:
         """The k-point variables."""
-        return [Scope(s.point, const(0), const(s.tile)) for s in self.all]
+        return [Scope(s.point, const(0), const(s.points)) for s in self.all]
 
     @property
     def probe(self) -> Numbers:
@@ -79,7 +84,7 @@ class Steps:
 
     def value(self, step: Step, number: Numbers) -> Affine:
         """The reduction index at the current point."""
-        return self.start(step, number) + var(step.point)
+        return self.start(step, number) + step.local
 
     def at(self, form: Affine, number: Numbers) -> Affine:
         """A form over the nest's dimensions at the current point."""
@@ -106,7 +111,10 @@ class Steps:
         tiles = ceil_div(self._state.context.size(dim.extent), plan.tile)
         ragged = not divides(plan.tile, dim.extent)
         name = self._state.names.fresh(dim.name)
-        return Step(dim, plan.tile, tiles, name, ragged, plan.unroll)
+        local = var(name)
+        if plan.thread_axis is not None:
+            local = local * plan.threads + self._state.slice
+        return Step(dim, plan.tile, tiles, name, plan.points, local, ragged, plan.unroll)
 
 
 def plain_dimension(operand: Operand, name: str, spans: Mapping[str, int]) -> int | None:

@@ -44,7 +44,7 @@ def needs(
     return Needs(
         plan.block,
         _registers(kernel, found, program, plan),
-        sum(staged.values()) + _exchange_bytes(plan),
+        sum(staged.values()) + _exchange_bytes(plan) + _sums_bytes(found, program, plan),
     )
 
 
@@ -142,6 +142,21 @@ def _exchange_bytes(plan: KernelPlan) -> int:
     rows = prod(plan.block) // row.threads
     parts = row.threads if row.axis == 1 else row.threads // 32
     return parts * rows * 8 if parts > 1 else 0
+
+
+def _sums_bytes(found: tuple[Chain, ...], program: tir.Program, plan: KernelPlan) -> int:
+    """Shared memory for the sums of the threads that share k-tiles, of all but the first."""
+    shared = plan.sliced
+    if shared is None:
+        return 0
+    names = {
+        u.statement for c in found for u in c.updates if shared.dim in {d.name for d in c.loops}
+    }
+    targets = {source_of(n, program).target for n in names}
+    each = (shared.threads - 1) * (prod(plan.block) // shared.threads)
+    each *= prod(d.registers for d in plan.dims)
+    sizes = (each * program.tensors[t].type.compute.bytes for t in targets)
+    return sum(ceil(n / ACCESS_BYTES) * ACCESS_BYTES for n in sizes)
 
 
 def over_budget(wanted: Needs, target: Target, shared_limit: int) -> str | None:

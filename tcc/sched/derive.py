@@ -7,12 +7,13 @@ threads so that neighbours touch neighbouring elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from tcc.frontend import tir
+from tcc.sched import slices
 from tcc.sched.budget import needs, over_budget
 from tcc.sched.layout import capped, laid
 from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
@@ -33,6 +34,7 @@ K_POINTS = (8, 16, 32, 40)
 THREADS = (4, 8, 16, 32)
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
+SLICED_BLOCK = 512
 UNSHARED_BLOCK = 64
 """The smallest block where threads have nothing to share: two full warps."""
 POINTWISE_THREADS = 256
@@ -146,17 +148,23 @@ class _Space:
         self._chains = found
         self._wished = wished
         self._extents = {d.name: extent_of(d.extent) for d in kernel.parallel}
+        self._slice_counts = slices.slice_counts(kernel, found, wished)
         self._loops: dict[tuple[int, int], tuple[LoopPlan, ...]] = {}
         self._stages: dict[frozenset[str], tuple[tuple[str, Staging], ...]] = {}
 
     def plans(self) -> Iterator[KernelPlan]:
         """Micro-tiles, thread shapes and k-tiles that make sense for the extents."""
         for micro in self._micro_tiles():
+            points = prod(prod(m) for m in micro.values())
             for shape in self._thread_shapes(micro):
-                digits = {
-                    d.name: (shape.get(d.name, 1), *micro.get(d.name, (1, 1))) for d in self._dims
-                }
-                yield from self._tiled(digits, prod(prod(m) for m in micro.values()))
+                yield from self._tiled(self._digits(shape, micro), points)
+            for shape, count in self._sliced_shapes(micro, points):
+                yield from self._tiled(self._digits(shape, micro), points, count)
+
+    def _digits(
+        self, shape: Mapping[str, int], micro: Mapping[str, tuple[int, int]]
+    ) -> dict[str, tuple[int, int, int]]:
+        return {d.name: (shape.get(d.name, 1), *micro.get(d.name, (1, 1))) for d in self._dims}
 
     def _micro_tiles(self) -> Iterator[dict[str, tuple[int, int]]]:
         """Register digits by dimension; the column's first, then those of a row's dimension."""
@@ -184,18 +192,33 @@ class _Space:
             places = enumerate(reversed(self._dims))
             yield {d.name: self._wished.threads_at(k) or 1 for k, d in places}
             return
+        shapes = list(self._shapes(micro, EXTRA))
+        least = BLOCK_SIZES[0] if self._has_reuse() else UNSHARED_BLOCK
+        if self._wished.registers or self._wished.staging:
+            least = min(least, max(prod(s.values()) for s in shapes))
+        yield from (s for s in shapes if least <= prod(s.values()) <= BLOCK_SIZES[1])
+
+    def _sliced_shapes(
+        self, micro: Mapping[str, tuple[int, int]], points: int
+    ) -> Iterator[tuple[dict[str, int], int]]:
+        """Thread counts by dimension, and how many threads share a k-tile."""
+        counts = self._slice_counts if points <= slices.MOST_POINTS else ()
+        for shape, count in product(self._shapes(micro, (1,)), counts):
+            threads = prod(shape.values())
+            fits = UNSHARED_BLOCK <= threads * count <= SLICED_BLOCK
+            if fits and threads <= slices.MOST_THREADS:
+                yield shape, count
+
+    def _shapes(
+        self, micro: Mapping[str, tuple[int, int]], depths: Iterable[int]
+    ) -> Iterator[dict[str, int]]:
         column, *rest = micro
         row = rest[0] if rest else None
         others = [d.name for d in self._dims if d.name not in (row, column)]
         heights = self._thread_counts(row, prod(micro[row])) if row else (1,)
         widths = self._thread_counts(column, prod(micro[column]))
-        depths = [e for e in EXTRA if e == 1 or (others and self._extents[others[-1]] >= e)]
-        shapes = list(product(widths, heights, depths))
-        least = BLOCK_SIZES[0] if self._has_reuse() else UNSHARED_BLOCK
-        if self._wished.registers or self._wished.staging:
-            least = min(least, max(prod(s) for s in shapes))
-        for across, down, extra in shapes:
-            if least <= across * down * extra <= BLOCK_SIZES[1]:
+        for across, down, extra in product(widths, heights, depths):
+            if extra == 1 or (others and self._extents[others[-1]] >= extra):
                 shape = {column: across} | ({row: down} if row else {})
                 yield shape | ({others[-1]: extra} if extra > 1 else {})
 
@@ -205,7 +228,9 @@ class _Space:
         operands = (o for c in self._chains for o in c.operands if o.forms)
         return any(not o.uses(n) for o in operands for n in moving)
 
-    def _tiled(self, digits: Mapping[str, tuple[int, int, int]], points: int) -> list[KernelPlan]:
+    def _tiled(
+        self, digits: Mapping[str, tuple[int, int, int]], points: int, sharing: int = 1
+    ) -> list[KernelPlan]:
         wished, count = self._wished, len(self._dims)
         plain = [
             _placed(laid(self._dims, d, *digits[d.name]), count - 1 - k, wished)
@@ -215,6 +240,9 @@ class _Space:
         threaded = frozenset(n for n, (threads, _, _) in digits.items() if threads > 1)
         small = (1, 2, 4) if wished.shared_bytes < SMALL_SHARED else ()
         loops = dict.fromkeys(self._loop_plans(points, k) for k in (*K_POINTS, *small))
+        if sharing > 1:
+            chain = self._chains[0]
+            loops = dict.fromkeys(slices.sliced(p, chain, dims, sharing) for p in loops)
         staging = self._staging(threaded)
         depths = (wished.pipeline,) if wished.pipeline else PIPELINES
         depths = depths if Staging.SHARED in dict(staging).values() else (1,)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import TypeGuard
 
 import islpy as isl
 
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
+from tcc.scalar import ScalarType
 from tcc.sched import islx
 
 MOST_PIECES = 64
 """Convex pieces of a condition; the time of everything that uses it grows with their square."""
+_EXACT_BELOW = {ScalarType.FLOAT32: 2**24, ScalarType.FLOAT64: 2**53}
+_SWAPPED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _COMPLEMENT = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -70,13 +76,64 @@ def _guard(condition: tir.Expression, space: islx.Space, outcome: bool) -> Guard
         case tir.Binary("&&" | "||" as operator, left, right, _):
             combine = _both if (operator == "&&") is outcome else _either
             return combine(_guard(left, space, outcome), _guard(right, space, outcome))
+        case tir.Select(test, then, otherwise, _):
+            first = _both(_guard(test, space, True), _guard(then, space, outcome))
+            second = _both(_guard(test, space, False), _guard(otherwise, space, outcome))
+            return _either(first, second)
+        case tir.Binary("==" | "!=" as operator, left, right, _) if left.type is ScalarType.BOOL:
+            return _same(left, right, space, (operator == "==") is outcome)
         case tir.Binary(operator, left, right, _) if operator in _COMPLEMENT:
-            a, b = affine_form(left), affine_form(right)
-            if a is not None and b is not None:
-                sign = operator if outcome else _COMPLEMENT[operator]
-                sign = "=" if sign == "==" else sign
-                return Guard(space.set([f"{space.text(a)} {sign} {space.text(b)}"]), True)
+            return _compared(operator if outcome else _COMPLEMENT[operator], left, right, space)
+        case tir.Cast(operand, ScalarType.BOOL) if operand.type.is_integer:
+            zero = tir.Literal(0, operand.type)
+            return _compared("!=" if outcome else "==", operand, zero, space)
     return Guard(space.set(), False)
+
+
+def _same(left: tir.Expression, right: tir.Expression, space: islx.Space, outcome: bool) -> Guard:
+    """When two conditions have equal (else: different) outcomes."""
+    both = _both(_guard(left, space, True), _guard(right, space, outcome))
+    neither = _both(_guard(left, space, False), _guard(right, space, not outcome))
+    return _either(both, neither)
+
+
+def _compared(
+    operator: str, left: tir.Expression, right: tir.Expression, space: islx.Space
+) -> Guard:
+    if isinstance(left, tir.Literal):
+        left, right, operator = right, left, _SWAPPED[operator]
+    if _is_converted(left) and _is_exact_bound(right, left.type):
+        if operator in ("==", "!=") and right.value != int(right.value):
+            return Guard(space.set([] if operator == "!=" else ["false"]), True)
+        left, right = left.operand, _integer_bound(operator, right)
+    a, b = affine_form(left), affine_form(right)
+    if a is None or b is None:
+        return Guard(space.set(), False)
+    sign = "=" if operator == "==" else operator
+    return Guard(space.set([f"{space.text(a)} {sign} {space.text(b)}"]), True)
+
+
+def _is_converted(value: tir.Expression) -> TypeGuard[tir.Cast]:
+    return isinstance(value, tir.Cast) and value.operand.type.is_integer
+
+
+def _is_exact_bound(value: tir.Expression, kind: ScalarType) -> TypeGuard[tir.Literal]:
+    """A float so small that rounding an integer to `kind` does not carry it across.
+
+    Rounding is monotonic, and integers up to 2^24 (2^53 in float64) are exact.
+    """
+    limit = _EXACT_BELOW.get(kind, 0)
+    return (
+        isinstance(value, tir.Literal)
+        and isinstance(value.value, Fraction | int)
+        and -limit < value.value < limit
+    )
+
+
+def _integer_bound(operator: str, bound: tir.Literal) -> tir.Literal:
+    """The integer with which an integer compares as it does with the number."""
+    value = Fraction(bound.value)
+    return tir.Literal(ceil(value) if operator in ("<", ">=") else floor(value), ScalarType.INT64)
 
 
 def _both(first: Guard, second: Guard) -> Guard:

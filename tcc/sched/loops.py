@@ -40,6 +40,6 @@ def unrolled(loops: tuple[LoopPlan, ...], points: int, limit: int) -> tuple[Loop
     result: list[LoopPlan] = []
     count = points
     for plan in reversed(loops):
-        count *= plan.tile
+        count *= plan.points
         result.append(replace(plan, unroll=count <= limit))
     return tuple(reversed(result))

@@ -6,7 +6,8 @@ Cycles on one SM, for all blocks that it gets:
     shared  = wavefronts of 128 bytes                     one a cycle
     global  = bytes of tiles / bytes a cycle from L2      L2_BYTES_PER_CYCLE an SM
     block   = max of the three, times the warps of a block (see `_is_narrow` for a sum)
-    kernel  = block * ceil(blocks / SMs) / min(1, independent results in flight / IN_FLIGHT)
+    kernel  = block * ceil(blocks / SMs) / min(1, independent results in flight / IN_FLIGHT),
+              at least TILE_LATENCY for each k-tile of the blocks that an SM cannot hold at once
 
 The model ranks plans; it is no measurement, and everything printed from it is called predicted.
 """
@@ -20,7 +21,7 @@ from math import ceil, prod
 from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.sched.nest import KernelNest
-from tcc.sched.plan import KernelPlan, Staging
+from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
 from tcc.sched.reuse import Chain
 from tcc.target import Target
 
@@ -29,9 +30,12 @@ SCHEDULERS = 4
 IN_FLIGHT = 128
 """Independent results that hide the latency of shared memory: about 30 cycles, four issues each."""
 LANE_BYTES = 4
+ACCUMULATOR_BYTES = 4
 PADDING_WEIGHT = 1 / 16
 """What a lane outside the problem costs although its warp is there anyway: power."""
 L2_BYTES_PER_CYCLE = 48
+TILE_LATENCY = 600
+"""Cycles from the loads of a staged k-tile to its use: one tile is fetched ahead."""
 TYPICAL_SIZE = 1024
 OVERHEAD_REGISTERS = 32
 LOOP_OVERHEAD = 24
@@ -131,6 +135,7 @@ class _Evaluation:
         self._plan = plan
         self._tiles = {d.dim: d.tile for d in plan.dims}
         self._k_tiles = {p.dim: p.tile for p in plan.loops}
+        self._k_points = {p.dim: p.points for p in plan.loops}
         self._digits = {d.dim: d.outer * d.inner for d in plan.dims}
         self._staging = dict(plan.staging)
         self._threads = prod(plan.block)
@@ -141,9 +146,9 @@ class _Evaluation:
     def predict(self, chains: list[tuple[tuple[str, ...], int, tuple[_Reads, ...]]]) -> Prediction:
         """Sum over the chains of the kernel."""
         registers, shared = OVERHEAD_REGISTERS, 0
-        issue = wavefronts = traffic = 0.0
+        issue = wavefronts = traffic = staged = 0.0
         for loops, updates, operands in chains:
-            points = prod(self._k_tiles.get(n, 1) for n in loops)
+            points = prod(self._k_points.get(n, 1) for n in loops)
             tiles = prod(ceil(self._loop_extents[n] / self._k_tiles.get(n, 1)) for n in loops)
             per_point = float(self._points * updates)
             per_tile, registers = float(LOOP_OVERHEAD), registers + self._points * updates
@@ -159,14 +164,26 @@ class _Evaluation:
                 traffic += box * operand.element_bytes * tiles
                 if self._is_shared(operand):
                     per_tile += self._copy(operand, extents)
+                    staged = max(staged, float(tiles))
                     registers += ceil(box / self._threads)
                     shared += box * operand.element_bytes * (2 if self._plan.pipeline > 1 else 1)
             issue += (per_point * points + per_tile) * tiles
         issue += 6.0 * self._points
-        return self._total(issue, wavefronts, traffic, registers, shared)
+        sharing = self._plan.sliced
+        if sharing is not None:
+            # The first thread adds up what the others have.
+            issue += 2.0 * self._points * sharing.threads
+            shared += self._points * self._threads * ACCUMULATOR_BYTES
+        return self._total(issue, wavefronts, traffic, staged * TILE_LATENCY, registers, shared)
 
     def _total(
-        self, issue: float, wavefronts: float, traffic: float, registers: int, shared: int
+        self,
+        issue: float,
+        wavefronts: float,
+        traffic: float,
+        latency: float,
+        registers: int,
+        shared: int,
     ) -> Prediction:
         blocks = prod(ceil(self._extents[d] / t) for d, t in self._tiles.items())
         resident = self._resident(registers, shared)
@@ -180,7 +197,8 @@ class _Evaluation:
         idle = 1 - prod(
             self._extents[d] / (ceil(self._extents[d] / t) * t) for d, t in self._tiles.items()
         )
-        cycles = per_block * waves / hidden * (1 + idle * PADDING_WEIGHT)
+        cycles = max(per_block * waves / hidden, latency * ceil(waves / resident))
+        cycles *= 1 + idle * PADDING_WEIGHT
         return Prediction(cycles, registers, shared, resident * self._warps, blocks)
 
     def _is_shared(self, operand: _Reads) -> bool:
@@ -266,9 +284,9 @@ class _Evaluation:
         """Distinct thread digits of each dimension inside a warp; x runs fastest."""
         lanes = {d.dim: 1 for d in self._plan.dims}
         left = WARP
+        inner_first: list[DimPlan | LoopPlan] = [*reversed(self._plan.dims), *self._plan.loops]
         order = sorted(
-            (d for d in self._plan.dims if d.thread_axis is not None),
-            key=lambda d: (d.thread_axis or 0, -self._plan.dims.index(d)),
+            (d for d in inner_first if d.thread_axis is not None), key=lambda d: d.thread_axis or 0
         )
         for plan in order:
             lanes[plan.dim] = max(1, min(plan.threads, left))

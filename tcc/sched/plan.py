@@ -79,15 +79,31 @@ class DimPlan:
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """Digits of a reduction loop: tiles of `tile` points; `unroll` of the points inside."""
+    """Digits of a reduction loop: tiles of `tile` points; `unroll` of the points of a thread.
+
+    `threads` along `thread_axis` share a tile, neighbouring threads neighbouring points; what they
+    accumulate is joined after the loop:
+
+        value = low + tile * (tile number) + point * threads + thread
+    """
 
     dim: str
     tile: int
     unroll: bool = True
+    thread_axis: int | None = None
+    threads: int = 1
+
+    @property
+    def points(self) -> int:
+        """Points of one thread in a tile, of which `tile` has a multiple."""
+        return self.tile // self.threads
 
     def digits(self) -> tuple[str, ...]:
-        """The tile; `rolled` where its points are not unrolled."""
-        return (f"tile {self.tile}",) if self.unroll else (f"tile {self.tile}", "rolled")
+        """The tile, who shares it; `rolled` where its points are not unrolled."""
+        parts = [f"tile {self.tile}"]
+        if self.thread_axis is not None:
+            parts.append(f"thread.{AXES[self.thread_axis]} {self.threads}")
+        return tuple(parts) if self.unroll else (*parts, "rolled")
 
 
 @dataclass(frozen=True)
@@ -136,12 +152,20 @@ class KernelPlan:
         return dict(self.staging).get(tensor, Staging.GLOBAL)
 
     @property
+    def sliced(self) -> LoopPlan | None:
+        """The reduction loop whose tiles several threads share; a kernel has one at most."""
+        return next((p for p in self.loops if p.thread_axis is not None), None)
+
+    @property
     def block(self) -> tuple[int, int, int]:
         """Threads of a block along x, y, z."""
         sizes = [1, 1, 1]
         for dim in self.dims:
             if dim.thread_axis is not None:
                 sizes[dim.thread_axis] *= dim.threads
+        for loop in self.loops:
+            if loop.thread_axis is not None:
+                sizes[loop.thread_axis] *= loop.threads
         if self.row is not None:
             sizes[self.row.axis] *= self.row.threads
         return sizes[0], sizes[1], sizes[2]

@@ -22,7 +22,7 @@ _WITH_AXIS = ("block", "thread")
 _WITHOUT_NUMBER = ("serial", "rolled", "keep")
 _NUMBER_OPTIONAL = ("block",)
 DIM_DIGITS = ("serial", "block", "outer", "thread", "inner", "tile")
-LOOP_DIGITS = ("tile", "rolled")
+LOOP_DIGITS = ("tile", "thread", "rolled")
 ROW_DIGITS = ("thread", "vector", "keep")
 
 
@@ -68,7 +68,7 @@ class _Reader:
         return KernelPlan(
             self._kernel.name,
             dims,
-            self._loops(),
+            self._loops(dims),
             self._staging(),
             given.pipeline or 1,
             self._row(dims),
@@ -140,7 +140,7 @@ class _Reader:
 
     # -- reduction loops and rows ----------------------------------------------------------
 
-    def _loops(self) -> tuple[LoopPlan, ...]:
+    def _loops(self, dims: tuple[DimPlan, ...]) -> tuple[LoopPlan, ...]:
         found = chains(self._kernel, self._program)
         tilable = list(dict.fromkeys(d.name for c in found for d in c.loops))
         every = list(dict.fromkeys(_loop_names(self._kernel.body)))
@@ -160,7 +160,11 @@ class _Reader:
             if missing and len(missing) < len(own):
                 self._incomplete("loops", missing)
         plans = [self._loop(n) for n in tilable if n in self._given.loops]
-        return tuple(p for p in plans if p is not None)
+        made = tuple(p for p in plans if p is not None)
+        for plan, problem in _loop_problems(made, dims, has_row=self._given.row is not None):
+            path = f"{self._path}.loops.{plan.dim}"
+            self._report.add(error("E0523", problem, self._options.place(path)))
+        return made
 
     def _loop(self, name: str) -> LoopPlan | None:
         path = f"{self._path}.loops.{name}"
@@ -170,7 +174,14 @@ class _Reader:
             return None
         if "tile" not in found:
             self._wrong(path, f"`{name}` needs a `tile`")
-        return LoopPlan(name, _number(found.get("tile")), "rolled" not in found)
+        thread = found.get("thread")
+        return LoopPlan(
+            name,
+            _number(found.get("tile")),
+            "rolled" not in found,
+            None if thread is None else thread.axis,
+            _number(thread),
+        )
 
     def _row(self, dims: tuple[DimPlan, ...]) -> RowPlan | None:
         if self._given.row is None:
@@ -274,6 +285,24 @@ class _Reader:
             if name not in known:
                 place = self._options.place_of_name(f"{self._path}.{part}.{name}")
                 self._report.add(unknown(kind, name, known, place))
+
+
+def _loop_problems(
+    loops: tuple[LoopPlan, ...], dims: tuple[DimPlan, ...], *, has_row: bool
+) -> Iterable[tuple[LoopPlan, str]]:
+    """What is wrong with loops whose tiles several threads share."""
+    shared = [p for p in loops if p.thread_axis is not None]
+    for plan in shared:
+        if plan.tile % plan.threads:
+            yield plan, f"{plan.threads} threads cannot share tiles of {plan.tile} evenly"
+        if plan is not shared[0]:
+            yield plan, f"`{shared[0].dim}` and `{plan.dim}` are both shared by threads"
+        if has_row:
+            yield plan, f"threads share `{plan.dim}`, and rows"
+        for dim in dims:
+            if dim.thread_axis is not None and dim.thread_axis == plan.thread_axis:
+                axis = AXES[dim.thread_axis]
+                yield plan, f"`{dim.dim}` and `{plan.dim}` share the threads along {axis}"
 
 
 def _row_problems(row: RowPlan, form: RowForm, dims: tuple[DimPlan, ...]) -> Iterable[str]:

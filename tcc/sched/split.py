@@ -7,19 +7,23 @@
 
 a rewrite of the program before scheduling (rfactor), so that every later check sees it. The order
 of the parts is fixed: the result does not change from run to run.
+
+Where results share operands, the threads of a block may share the sum instead (`sched/slices.py`):
+one kernel with small tiles, which reads the operands more often. The model's figures decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from math import prod, sqrt
 
 from tcc.affine import Affine, const
 from tcc.frontend import tir
 from tcc.frontend.reduction import identity
 from tcc.frontend.rewrite import rebuild
 from tcc.scalar import ScalarType
+from tcc.sched.model import L2_BYTES_PER_CYCLE, TILE_LATENCY
 from tcc.target import Target
 
 SHORTEST_ROW_PART = 2048
@@ -27,6 +31,12 @@ SHORTEST_TILE_PART = 256
 TILE_POINTS = 64 * 64
 BLOCKS_PER_SM = 4
 OPEN_PART = 16384
+SMALLEST_TILE = 16
+ELEMENT_BYTES = 4
+STAGED_ELEMENTS = 6144
+"""Of both operands in one k-tile: two stages of them fill 48 KiB."""
+SECOND_KERNEL = 4000
+"""Cycles from the end of a kernel to the work of the next one: about 2 us."""
 
 
 def split_reductions(
@@ -108,7 +118,31 @@ def _wanted(statement: tir.Statement, points: int, length: int, target: Target) 
     if blocks * 2 > target.sms or length < 4 * shortest:
         return 1
     busy = target.sms if _has_reuse(statement) else target.sms * BLOCKS_PER_SM
-    return max(1, min(busy // max(blocks, 1), length // shortest))
+    parts = max(1, min(busy // max(blocks, 1), length // shortest))
+    if _has_reuse(statement) and _inside_blocks(points, length, target) <= _in_parts(
+        points, length, parts, target
+    ):
+        return 1
+    return parts
+
+
+def _inside_blocks(points: int, length: int, target: Target) -> float:
+    """Predicted cycles where every SM has a small tile of results, and the threads share sums."""
+    results = max(SMALLEST_TILE, points / target.sms)
+    side = sqrt(results)
+    tiles = length * 2 * side / STAGED_ELEMENTS
+    return max(
+        results * length / target.fp32_lanes,
+        2 * side * length * ELEMENT_BYTES / L2_BYTES_PER_CYCLE,
+        tiles * TILE_LATENCY,
+    )
+
+
+def _in_parts(points: int, length: int, parts: int, target: Target) -> float:
+    """Predicted cycles of large tiles over parts of the sums, and of the kernel that adds them."""
+    passed_on = 2 * parts * points * ELEMENT_BYTES / (target.sms * L2_BYTES_PER_CYCLE)
+    tile = min(points, TILE_POINTS)
+    return tile * length / parts / target.fp32_lanes + SECOND_KERNEL + passed_on
 
 
 def _has_reuse(statement: tir.Statement) -> bool:

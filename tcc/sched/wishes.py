@@ -107,6 +107,18 @@ def wishes(options: MappingOptions, target: Target) -> Wishes:
     )
 
 
+def wanted_parts(options: MappingOptions) -> int | None:
+    """Into how many parts to cut reductions; None leaves that to the planner.
+
+    Sizes that follow the loops of the program are meant for the loops as they are written: then
+    only a given number of parts cuts them.
+    """
+    by_loop = (options.tile, options.threads, options.blocks, options.registers)
+    if options.split is None and any(by_loop):
+        return 1
+    return options.split
+
+
 def none(target: Target) -> Wishes:
     """Nothing asked for."""
     return wishes(MappingOptions(), target)

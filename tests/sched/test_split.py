@@ -9,8 +9,8 @@ from tcc.frontend import tir
 from tcc.frontend.specialise import specialise
 from tcc.sched.split import split_reductions
 from tcc.target import DEFAULT_TARGET, TARGETS
-from tests.kernel.running import check
-from tests.sched.programs import elaborated
+from tests.kernel.running import check, compiled
+from tests.sched.programs import GEMM, elaborated
 
 TARGET = TARGETS[DEFAULT_TARGET]
 TOTAL = "def f(float(N) X) -> (S) { S +=! X(n) }"
@@ -89,3 +89,20 @@ def test_parts_cover_the_reduction_once() -> None:
     assert second.initialise
     assert second.ranges[second.reductions[0]] == first.ranges[part]
     assert program.tensors[first.target].role is tir.Role.TEMPORARY
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        {"tile": [32, 32, 8], "threads": [16, 16]},
+        {"threads": [16, 16]},
+        {"blocks": [4, 4]},
+        {"registers": [4, 4]},
+    ],
+)
+def test_loops_that_the_options_describe_stay_as_they_are(mapping: dict[str, list[int]]) -> None:
+    """Another loop would shift what they mean; a given number of parts is wanted all the same."""
+    sizes = {"M": 64, "N": 64}
+    assert len(compiled(GEMM, sizes).launches) == 2
+    assert len(compiled(GEMM, sizes, **mapping).launches) == 1
+    assert len(compiled(GEMM, sizes, **mapping, split=4).launches) == 2
