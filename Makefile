@@ -10,10 +10,10 @@ TORCH := torch==2.13.0
 HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test frameworks deep check docs format clean
+.PHONY: help demo cpp-make cpp-cmake test frameworks deep check docs format clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
 
 demo: $(VENV)/.installed ## Install, compile specs/gemm.tc to build/, verify the emitted kernel on this machine
 	@mkdir -p build
@@ -21,6 +21,12 @@ demo: $(VENV)/.installed ## Install, compile specs/gemm.tc to build/, verify the
 	    --header build/gemm.h --ptx build/gemm.ptx
 	$(BIN)/tcc verify specs/gemm.tc --options specs/gemm.yaml --device host
 	@echo "build/gemm.cu, build/gemm.h and build/gemm.ptx are ready"
+
+cpp-make: $(VENV)/.installed ## Build the C++ project of examples/cpp-make with make and nvcc
+	$(MAKE) -C examples/cpp-make TCC=$(abspath $(BIN))/tcc
+
+cpp-cmake: $(VENV)/.installed ## Build and test the C++ project of examples/cpp-cmake with CMake and nvcc
+	cd examples/cpp-cmake && PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset default
 
 test: $(VENV)/.developed ## Run the whole test suite; needs no GPU
 	$(BIN)/pytest -m "not slow"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -75,12 +74,10 @@ class Compiled:
 
     def manifest(self) -> str:
         """The text of the manifest; several architectures have one each, under `variants`."""
-        from tcc.manifest import library_manifest
+        from tcc.manifest import library_manifest, text
 
-        if self.library is None:
-            return json.dumps(self.kernels[0].manifest, indent=2) + "\n"
-        manifests = [k.manifest for k in self.kernels]
-        return json.dumps(library_manifest(self.library, manifests), indent=2) + "\n"
+        found = [k.manifest for k in self.kernels]
+        return text(library_manifest(self.library, found) if self.library else found[0])
 
     def self_test(self) -> str:
         """The text of a program that checks and times the launcher."""

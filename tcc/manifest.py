@@ -51,9 +51,9 @@ def library_manifest(library: Library, manifests: Sequence[dict[str, Any]]) -> d
     }
 
 
-def manifest_text(artifact: Artifact, target: Target, options: Options) -> str:
-    """The manifest as JSON; the same compilation gives the same bytes."""
-    return json.dumps(manifest(artifact, target, options), indent=2) + "\n"
+def text(found: dict[str, Any]) -> str:
+    """A manifest as JSON; the same compilation gives the same bytes."""
+    return json.dumps(found, indent=2) + "\n"
 
 
 def _argument(argument: Argument) -> dict[str, Any]:
