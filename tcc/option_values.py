@@ -39,7 +39,8 @@ _FORMER_NAMES = {
     "tiles": "tile",
 }
 _SECTIONS = {"mapping": MappingOptions, "verify": VerifyOptions, "": Options}
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names of the user's choice, and the options themselves."""
 _FLAG_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -118,7 +119,7 @@ class _Reader:
             raise _wrong(f"{subject} needs a table of `name: value`", node)
         seen: dict[str, Span] = {}
         for key, value in node.pairs:
-            if not isinstance(key, Scalar) or _NAME.fullmatch(key.text) is None:
+            if not isinstance(key, Scalar) or NAME.fullmatch(key.text) is None:
                 self._report.add(_wrong("a key needs to be a name", key).diagnostic)
             elif key.text in seen:
                 first = Label(seen[key.text], "first value")
