@@ -88,6 +88,12 @@ class Space:
             found |= {self._starts[place] + k for k, n in enumerate(names) if n in counting}
         return frozenset(found)
 
+    def owned(self, structure: int) -> tuple[int, ...]:
+        """The positions of the parameters of a structure's kernels."""
+        places = sorted(set(self._owned[structure]))
+        counts = [len(space.parameters) for space in self._spaces]
+        return tuple(self._starts[p] + k for p in places for k in range(counts[p]))
+
     def candidate(self, point: Point) -> Candidate:
         """The candidate at a point."""
         index = point[0]

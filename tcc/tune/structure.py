@@ -25,7 +25,7 @@ STRUCTURAL = (
     "kernels",
 )
 """The mapping options that change which loops and kernels there are."""
-KEPT = ("max_shared_memory", "tensor_cores")
+KEPT = ("max_shared_memory", "tensor_cores", "check_bounds")
 """What a user demands of every plan."""
 SPLITS = (1, 4, 16, 64)
 
@@ -55,6 +55,11 @@ def structural(options: Options) -> MappingOptions:
     mapping = resolved(options)
     names = (*STRUCTURAL, *KEPT)
     return replace(MappingOptions(), **{n: getattr(mapping, n) for n in names})
+
+
+def kept(options: Options) -> MappingOptions:
+    """What given options demand of every plan."""
+    return replace(MappingOptions(), **{n: getattr(options.mapping, n) for n in KEPT})
 
 
 def find_structure(request: Request, mapping: MappingOptions) -> Structure:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TypeAlias, TypeVar
 
 from tcc.artifact import Artifact
@@ -43,15 +44,15 @@ KEPT = 16
 
 
 class Verifier:
-    """Verifies candidates; compiled programs go to `folder` and are removed after use."""
+    """Verifies candidates; compiled programs go to a folder in `folder`, removed after use."""
 
     def __init__(self, request: Request, folder: Path, seed: int, timeout_s: int) -> None:
         self._request = request
-        self._folder = folder
+        self._folder = Path(mkdtemp(dir=folder))
         self._seed = seed
         self._domains: dict[tuple[tuple[str, int], ...], Domain] = {}
         self._expected: dict[tuple[tuple[str, int], ...], Expected] = {}
-        make = partial(HostDevice, workers=1, cache=ObjectCache(folder), flavour=QUICK)
+        make = partial(HostDevice, workers=1, cache=ObjectCache(self._folder), flavour=QUICK)
         self._patient = Settings("host", request.options.verify, None, seed, make=make)
         hurried = replace(request.options.verify, timeout_s=timeout_s)
         self._settings = replace(self._patient, options=hurried)

@@ -1,0 +1,99 @@
+"""What every search strategy is given, and what it has to do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tcc.tune.space import Candidate, Point, Space
+
+TRIES = 200
+"""How often a strategy looks for a point that nobody had before it takes what comes."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A point that should be evaluated, and how it was found.
+
+    `candidate` is what is evaluated where the point only comes close to it.
+    """
+
+    point: Point
+    origin: str
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a point: its time, None where it has none that counts."""
+
+    point: Point
+    time_us: float | None
+
+
+class Strategy(Protocol):
+    """Searches a space. All its chances come from the `rng` of its scope.
+
+    It is told of the points to start from before it is asked.
+    """
+
+    def ask(self) -> Sequence[Proposal]:
+        """The points to evaluate next, all at once; none when nothing is left to try."""
+        ...
+
+    def tell(self, results: Sequence[Told]) -> None:
+        """What became of some points, those of the last `ask` in its order."""
+        ...
+
+
+class Scope:
+    """A space, and what of it was tried.
+
+    `rank` says how good a candidate looks before it is
+    compiled: the smaller the better, infinite where nothing is known.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        seed: int,
+        rank: Callable[[Candidate], float] = lambda _: float("inf"),
+    ) -> None:
+        self.space = space
+        self.rng = random.Random(seed)
+        self.rank = rank
+        self._claimed: set[Candidate] = set()
+
+    def claim(self, point: Point) -> bool:
+        """Whether a point fits the target and nobody had its candidate before; now it is had."""
+        candidate = self.space.candidate(point)
+        if candidate in self._claimed or self.space.problem(candidate) is not None:
+            return False
+        self._claimed.add(candidate)
+        return True
+
+    def forget(self, candidates: Iterable[Candidate]) -> None:
+        """These were tried already."""
+        self._claimed.update(candidates)
+
+    def random(self) -> Proposal | None:
+        """A random point that nobody had; None when there seems to be none."""
+        for _ in range(TRIES):
+            point = self.space.sample(self.rng)
+            if self.claim(point):
+                return Proposal(point, "random")
+        return None
+
+    def mutated(self, point: Point, rate: float) -> Point:
+        """A point with some parameters drawn anew, half of them from their neighbours."""
+        return tuple(
+            self._redrawn(k, len(p.values)) if self.rng.random() < rate else k
+            for k, p in zip(point, self.space.parameters, strict=True)
+        )
+
+    def _redrawn(self, index: int, count: int) -> int:
+        if self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
+            return min(max(index + self.rng.choice((-1, 1)), 0), count - 1)
+        return self.rng.randrange(count)

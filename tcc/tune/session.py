@@ -1,0 +1,158 @@
+"""Puts a tuning together: its space, where it starts, where candidates go, the database."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tcc.driver import Request
+from tcc.tune.bench import Bench, HostBench
+from tcc.tune.database import Database, distance
+from tcc.tune.evaluate import Evaluation, Job, Times
+from tcc.tune.key import from_canonical, key_of, to_canonical
+from tcc.tune.objective import Ranking
+from tcc.tune.record import Key, Measurement, State
+from tcc.tune.search import Proposal, Scope
+from tcc.tune.space import Space
+from tcc.tune.starts import Start, Starts
+from tcc.tune.strategies import strategy_of
+from tcc.tune.tuner import Limits, Tried, Tuner, Tuning, Watcher
+
+MODEL = "model"
+"""The method of predicted times."""
+NEIGHBOURS = 3
+"""Other sizes whose best plans a search starts from."""
+REMEMBERED = "database"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What kind of search: the name of a strategy, a seed, processes, whether to go on."""
+
+    strategy: str = "genetic"
+    seed: int = 0
+    workers: int = 1
+    resume: bool = False
+
+
+def tune(
+    request: Request,
+    asked: Asked,
+    limits: Limits,
+    watcher: Watcher,
+    database: Database | None = None,
+    bench: Callable[[Job], Bench] | None = None,
+) -> Tuning:
+    """Search for a faster plan than the default.
+
+    Every candidate goes to the database as soon as it is known; with `resume` those of earlier
+    runs count. `bench` makes what evaluates candidates of a job: processes of this machine when
+    not given. CompileError when the program is rejected, ToolchainError when nothing can be
+    evaluated.
+    """
+    starts = Starts(request)
+    store = _Store(request, database)
+    texts = list(store.nearby())
+    known = list(_known(store, starts)) if asked.resume else []
+    found = starts.all(texts)
+    space = _space(request, starts, [*found, *(Start(t.candidate, REMEMBERED) for t in known)])
+    scope = Scope(space, asked.seed, Ranking(space.structures, request.target))
+    strategy = strategy_of(asked.strategy, scope)
+    proposals = [Proposal(space.point(s.candidate), s.origin, s.candidate) for s in found]
+    with tempfile.TemporaryDirectory(prefix="tcc-tune-") as folder:
+        job = Job(request, Path(folder), asked.seed)
+        make = bench or (lambda j: HostBench(j, asked.workers))
+        with make(job) as evaluators:
+            tuner = Tuner(request, scope, strategy, evaluators, limits, watcher, store.keep)
+            return tuner.run(proposals, known)
+
+
+def _space(request: Request, starts: Starts, found: list[Start]) -> Space:
+    limit = request.options.mapping.max_shared_memory
+    most = request.target.max_shared_bytes
+    return Space(
+        starts.structures.all,
+        request.target,
+        most if limit is None else min(limit, most),
+        [s.candidate for s in found],
+    )
+
+
+class _Store:
+    """The database as one request sees it."""
+
+    def __init__(self, request: Request, database: Database | None) -> None:
+        self._database = database
+        self._key = None if database is None else key_of(request)
+        self._device = request.target.board
+
+    def keep(self, one: Tried) -> None:
+        """Write down what became of a candidate."""
+        if self._database is not None and self._key is not None:
+            self._database.add(self._key, measurement(one, self._device))
+
+    def entries(self) -> Iterator[Measurement]:
+        """What is known of exactly this key, by the same method for the same device."""
+        if self._database is None or self._key is None:
+            return
+        for key, found in self._database.entries(self._key):
+            if (found.method, found.device) == (MODEL, self._device):
+                yield replace(found, plan=self._spelled(found.plan, key))
+
+    def nearby(self) -> Iterator[tuple[str, str]]:
+        """The best plans of the closest other sizes, with their origin."""
+        if self._database is None or self._key is None:
+            return
+        best: dict[Key, str] = {}
+        for key, found in self._database.entries(state=State.DONE):
+            if _is_neighbour(key, self._key):
+                best.setdefault(key, self._spelled(found.plan, key))
+        near = self._key
+        for key in sorted(best, key=lambda k: distance(k, near))[:NEIGHBOURS]:
+            yield (
+                best[key],
+                "tuned for " + " ".join(f"{n}={v}" for n, v in key.spelled_sizes.items()),
+            )
+
+    def _spelled(self, plan: str, key: Key) -> str:
+        """A plan of a program that differs in names, under the names of this one."""
+        return from_canonical(to_canonical(plan, key), self._key or key)
+
+
+def _is_neighbour(one: Key, other: Key) -> bool:
+    same = (one.program, one.dtypes, one.target) == (other.program, other.dtypes, other.target)
+    named = [n for n, _ in one.sizes] == [n for n, _ in other.sizes]
+    return same and named and one.sizes != other.sizes
+
+
+def _known(store: _Store, starts: Starts) -> Iterator[Tried]:
+    """The candidates of earlier runs; numbers below 0."""
+    for count, found in enumerate(store.entries(), 1):
+        candidate = starts.of_text(found.plan)
+        if candidate is not None:
+            times = None
+            if found.time_us is not None:
+                low, high = found.p10_us or found.time_us, found.p90_us or found.time_us
+                times = Times(found.time_us, low, high)
+            ended = Evaluation(found.state, found.reason, times, found.verified)
+            yield Tried(-count, candidate, found.plan, found.origin, ended, 0.0)
+
+
+def measurement(one: Tried, device: str) -> Measurement:
+    """What the database keeps of a candidate."""
+    times = one.evaluation.times
+    return Measurement(
+        plan=one.text,
+        time_us=None if times is None else times.median_us,
+        p10_us=None if times is None else times.p10_us,
+        p90_us=None if times is None else times.p90_us,
+        predicted=True,
+        device=device,
+        method=MODEL,
+        verified=one.evaluation.verified,
+        state=one.evaluation.state,
+        reason=one.evaluation.reason,
+        origin=one.origin,
+    )

@@ -1,0 +1,208 @@
+"""The tuning of one program: asks a strategy, has candidates evaluated, keeps what is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tcc.driver import Request
+from tcc.tune.bench import Bench
+from tcc.tune.evaluate import Evaluation, Work
+from tcc.tune.record import State
+from tcc.tune.search import Proposal, Scope, Strategy, Told
+from tcc.tune.space import Candidate
+
+PRUNED_BEYOND = 3.0
+"""Times the best at which a prediction is not worth a verification."""
+PATIENCE_S = 0.5
+"""The longest between two looks at the clock."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: at `end`, a time of `time.monotonic`, or after so many candidates."""
+
+    end: float
+    candidates: int | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One candidate and what became of it, `at_s` seconds after the start; `text` makes it."""
+
+    number: int
+    candidate: Candidate
+    text: str
+    origin: str
+    evaluation: Evaluation
+    at_s: float
+
+    @property
+    def time_us(self) -> float | None:
+        """Its time, if it is done."""
+        times = self.evaluation.times
+        return times.median_us if times and self.evaluation.state is State.DONE else None
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found out about a program.
+
+    `default` is the compiler's own choice, `best` the fastest that is verified: None where that
+    could not be evaluated. `tried` is in the order in which the candidates came back; `known`
+    are candidates of earlier runs.
+    """
+
+    request: Request
+    tried: tuple[Tried, ...]
+    known: tuple[Tried, ...]
+    default: Tried | None
+    best: Tried | None
+    space_size: int
+    seconds: float
+    interrupted: bool
+
+
+class Watcher(Protocol):
+    """Is told what happens."""
+
+    def tried(self, one: Tried, best: Tried | None) -> None:
+        """A candidate came back; `best` is the best by now."""
+        ...
+
+    def tick(self) -> None:
+        """Some time passed."""
+        ...
+
+
+class _TimeIsUp(Exception):
+    """The end of the search; what is still being evaluated does not count."""
+
+
+class Tuner:
+    """One search. `starts` begin with the default; `keep` gets every candidate that came back."""
+
+    def __init__(
+        self,
+        request: Request,
+        scope: Scope,
+        strategy: Strategy,
+        bench: Bench,
+        limits: Limits,
+        watcher: Watcher,
+        keep: Callable[[Tried], None] = lambda _: None,
+    ) -> None:
+        self._request = request
+        self._scope = scope
+        self._strategy = strategy
+        self._bench = bench
+        self._limits = limits
+        self._watcher = watcher
+        self._keep = keep
+        self._began = time.monotonic()
+        self._submitted = 0
+        self._tried: list[Tried] = []
+        self._best: Tried | None = None
+
+    def run(self, starts: Sequence[Proposal], known: Sequence[Tried] = ()) -> Tuning:
+        """Search until a limit is reached, nothing is left to try, or Ctrl-C.
+
+        ToolchainError when no candidate can be evaluated.
+        """
+        interrupted = False
+        try:
+            self._remember(known)
+            self._search(starts)
+        except _TimeIsUp:
+            pass
+        except KeyboardInterrupt:
+            interrupted = True
+        everyone = (*known, *self._tried)
+        first = starts[0].candidate if starts else None
+        return Tuning(
+            self._request,
+            tuple(self._tried),
+            tuple(known),
+            next((t for t in everyone if t.candidate == first), None),
+            self._best,
+            self._scope.space.size,
+            time.monotonic() - self._began,
+            interrupted,
+        )
+
+    def _remember(self, known: Sequence[Tried]) -> None:
+        """Candidates of earlier runs are not tried again."""
+        self._scope.forget(t.candidate for t in known)
+        point = self._scope.space.point
+        self._strategy.tell([Told(point(t.candidate), t.time_us) for t in known])
+        for one in known:
+            self._compare(one)
+
+    def _search(self, starts: Sequence[Proposal]) -> None:
+        batch: Sequence[Proposal] = [s for s in starts if self._scope.claim(s.point)]
+        while not self._is_full():
+            self._strategy.tell(self._evaluated(batch))
+            batch = self._strategy.ask()
+            if not batch:
+                return
+
+    def _is_full(self) -> bool:
+        most = self._limits.candidates
+        return most is not None and self._submitted >= most
+
+    def _evaluated(self, batch: Sequence[Proposal]) -> list[Told]:
+        """Evaluate a batch, side by side; what is pruned is decided before it begins."""
+        if self._limits.candidates is not None:
+            batch = batch[: self._limits.candidates - self._submitted]
+        limit = None if self._best is None else _pruned_beyond(self._best)
+        running: dict[int, tuple[Proposal, Candidate, str]] = {}
+        for proposal in batch:
+            candidate = proposal.candidate or self._scope.space.candidate(proposal.point)
+            text = self._scope.space.structures[candidate.structure].text(candidate.plan)
+            running[self._submitted] = proposal, candidate, text
+            self._bench.submit(self._submitted, Work(text, limit))
+            self._submitted += 1
+        told: dict[int, Told] = {}
+        while self._bench.pending:
+            for number, evaluation in self._bench.wait(self._left_s()):
+                proposal, candidate, text = running[number]
+                at_s = time.monotonic() - self._began
+                one = Tried(number, candidate, text, proposal.origin, evaluation, at_s)
+                told[number] = Told(proposal.point, one.time_us)
+                self._came_back(one)
+            self._watcher.tick()
+        return [told[number] for number in running]
+
+    def _left_s(self) -> float:
+        left = self._limits.end - time.monotonic()
+        if left <= 0:
+            raise _TimeIsUp
+        return min(left, PATIENCE_S)
+
+    def _came_back(self, one: Tried) -> None:
+        self._tried.append(one)
+        self._compare(one)
+        self._keep(one)
+        self._watcher.tried(one, self._best)
+
+    def _compare(self, one: Tried) -> None:
+        """The fastest is the best; among equals the first that was asked for."""
+        if one.time_us is None:
+            return
+        best = self._best
+        if (
+            best is None
+            or best.time_us is None
+            or (one.time_us, one.number)
+            < (
+                best.time_us,
+                best.number,
+            )
+        ):
+            self._best = one
+
+
+def _pruned_beyond(best: Tried) -> float | None:
+    return None if best.time_us is None else best.time_us * PRUNED_BEYOND
