@@ -10,7 +10,7 @@ def affine_form(expression: tir.Expression) -> Affine | None:
     """The expression over index variables and sizes, or None where it is not quasi-affine.
 
     Products of two sizes are kept (an opaque `Product`); a product with an index variable, a
-    division or modulus by anything but a positive constant, and every read or call are None.
+    division or modulus by anything but a constant, and every read or call are None.
     Integer wrap-around is not modelled: subscripts are taken as mathematical integers.
     """
     match expression:
@@ -41,6 +41,13 @@ def _product(left: tir.Expression, right: tir.Expression) -> Affine | None:
     return a * b if a.is_constant or b.is_constant or sizes_only else None
 
 
+def _divided(operator: str, left: Affine, by: int) -> Affine:
+    """Floor division or its remainder, which has the sign of the divisor."""
+    if by < 0:
+        return (-left) // -by if operator == "/" else -((-left) % -by)
+    return left // by if operator == "/" else left % by
+
+
 def _binary(operator: str, left: Affine | None, right: Affine | None) -> Affine | None:
     if left is None or right is None:
         return None
@@ -49,10 +56,8 @@ def _binary(operator: str, left: Affine | None, right: Affine | None) -> Affine 
             return left + right
         case "-":
             return left - right
-        case "/" if right.is_constant and right.value > 0:
-            return left // right.value
-        case "%" if right.is_constant and right.value > 0:
-            return left % right.value
+        case "/" | "%" if right.is_constant and right.value != 0:
+            return _divided(operator, left, right.value)
         case "min":
             return minimum(left, right)
         case "max":

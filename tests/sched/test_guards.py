@@ -35,6 +35,17 @@ def read(value: str, tensor: str = "X") -> Access:
         ("i > 0 && X(i) > 0.0 ? 1.0 : 0.0", "i > 0"),
         ("i > 0 || X(i) > 0.0 ? 1.0 : 0.0", "i <= 0"),
         ("1 > 0 ? X(i) : 0.0", "true"),
+        ("i > 1.5 ? X(i) : 0.0", "i >= 2"),
+        ("i > 1.5 ? 0.0 : X(i)", "i <= 1"),
+        ("2.5 >= i ? X(i) : 0.0", "i <= 2"),
+        ("double(i) == 2.0 ? X(i) : 0.0", "i = 2"),
+        ("i == 0.5 ? X(i) : 0.0", "false"),
+        ("i != 0.5 ? X(i) : 0.0", "true"),
+        ("(i > 1) == (i > 3) ? X(i) : 0.0", "i <= 1 or i > 3"),
+        ("(i > 1) != (i > 3) ? X(i) : 0.0", "1 < i <= 3"),
+        ("(i > 1 ? i < 4 : i == 0) ? X(i) : 0.0", "1 < i < 4 or i = 0"),
+        ("bool(i) ? X(i) : 0.0", "i != 0"),
+        ("!bool(i) ? X(i) : 0.0", "i = 0"),
     ],
 )
 def test_conditions_on_indices_are_exact(value: str, condition: str) -> None:
@@ -56,6 +67,8 @@ def test_conditions_on_indices_are_exact(value: str, condition: str) -> None:
         ("i > 0 || P(i) > 0 ? 0.0 : X(i)", "i <= 0"),
         ("i > 0 ? (P(i) > 0 ? X(i) : 0.0) : 0.0", "i > 0"),
         ("P(i) > 0 && X(i) > 0.0 ? 1.0 : 0.0", "true"),
+        ("double(s(i)) == 0.5 ? X(i) : 0.0", "true"),
+        ("(i > 1) == (P(i) > 3) ? X(i) : 0.0", "true"),
     ],
 )
 def test_conditions_on_data_only_widen(value: str, condition: str) -> None:
