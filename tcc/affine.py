@@ -179,10 +179,7 @@ class Affine:
         return self.text()
 
     def text(self, spell: Callable[[str], str] = str) -> str:
-        """Human-readable text, positive terms first: `H - KH + 1`, `3 - N`, `(I_0 + 122) / 123`.
-
-        `n - 8 * (n / 8)` is written `n % 8`.
-        """
+        """For people: `H - KH + 1`, `3 - N`, `(I_0 + 122) / 123`, `n % 8` for `n - 8 * (n / 8)`."""
         rest, found = remainders(self)
         parts = [(c < 0, _times(abs(c), _atom_text(a, spell), a)) for a, c in rest.terms]
         for floor, count in found:
@@ -316,11 +313,9 @@ def _atom_bounds(atom: Atom, ranges: Mapping[str, Interval]) -> Interval:
         case Var(name):
             return ranges.get(name, (None, None))
         case Floor(numerator, denominator):
-            low, high = numerator.bounds(ranges)
-            return (
-                None if low is None else low // denominator,
-                None if high is None else high // denominator,
-            )
+            ends = numerator.bounds(ranges)
+            low, high = (None if end is None else end // denominator for end in ends)
+            return low, high
         case Extremum(kind, items):
             return _extremum_bounds(kind, [i.bounds(ranges) for i in items])
         case Product(factors):
@@ -366,11 +361,9 @@ def _atom_text(atom: Atom, spell: Callable[[str], str]) -> str:
 
 
 def _dividend_text(floor: Floor, spell: Callable[[str], str]) -> str:
-    numerator = floor.numerator
-    inner = numerator.text(spell)
-    simple = len(numerator.terms) == 1 and not numerator.constant
-    plain = simple and numerator.terms[0][1] == 1 and not isinstance(numerator.terms[0][0], Floor)
-    return inner if plain else f"({inner})"
+    terms, inner = floor.numerator.terms, floor.numerator.text(spell)
+    simple = len(terms) == 1 and terms[0][1] == 1 and not floor.numerator.constant
+    return inner if simple and not isinstance(terms[0][0], Floor) else f"({inner})"
 
 
 def _times(count: int, text: str, atom: Atom) -> str:
@@ -399,10 +392,8 @@ def _factor_text(atom: Atom, spell: Callable[[str], str]) -> str:
 
 
 def _atom_order(atom: Atom) -> tuple[int, str]:
-    return (
-        ("Var", "Floor", "Extremum", "Product").index(type(atom).__name__),
-        _atom_text(atom, str),
-    )
+    kinds = ("Var", "Floor", "Extremum", "Product")
+    return kinds.index(type(atom).__name__), _atom_text(atom, str)
 
 
 def _order(expression: Affine) -> tuple[bool, str]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--depfile", metavar="D", help="Makefile rule with the inputs of the outputs.")
 @click.option("--self-test", metavar="CU", help="A program that checks and times the kernel.")
 @click.option("--reference", is_flag=True, help="Write the one-thread reference kernel, too.")
+@click.option("--tuned", is_flag=True, help="Use the best plan that the tuning database has.")
 @click.option(
     "--emit",
     metavar="STAGE",
@@ -56,6 +57,7 @@ def compile_command(
     emit: str | None,
     stop_after: str | None,
     time_passes: bool,
+    tuned: bool,
     **given: Any,
 ) -> None:
     """Compile a def to CUDA C++.
@@ -64,7 +66,6 @@ def compile_command(
     chooses among kernels for each.
     """
     from tcc.api import Kernel
-    from tcc.driver import compile_program
 
     chosen = Outputs(**{name: given.pop(name) for name in Outputs.__dataclass_fields__})
     wanted = Program(**given, arch=arch[0] if arch else None)
@@ -74,10 +75,10 @@ def compile_command(
     asked = replace(request(session, wanted), naming=naming_of(prefix, namespace))
     architectures = tuple(dict.fromkeys(arch))
     if len(architectures) > 1:
-        _refuse(architectures, chosen, emit, stop_after, time_passes)
+        _refuse(architectures, chosen, emit, stop_after, time_passes, tuned)
         _write(session, _library(session, asked, architectures), chosen, inputs, to_stdout=True)
         return
-    result = compile_program(asked, stop_after=stop_after)
+    asked, result = _compiled(asked, stop_after, tuned)
     if time_passes:
         session.say(_times(result))
     _tell(session, [result])
@@ -87,6 +88,20 @@ def compile_command(
     if stop_after is None:
         compiled = Compiled((Kernel(asked, result),), None)
         _write(session, compiled, chosen, inputs, to_stdout=stage is None)
+
+
+def _compiled(asked: Request, stop_after: str | None, tuned: bool) -> tuple[Request, Compilation]:
+    """The compilation, with the request that it is of."""
+    from tcc.driver import compile_program
+    from tcc.tune.tuned import compile_tuned
+
+    def compile(request: Request) -> Compilation:
+        return compile_program(request, stop_after=stop_after)
+
+    if not tuned:
+        return asked, compile(asked)
+    used, made, notes = compile_tuned(asked, compile)
+    return used, replace(made, notes=(*notes, *made.notes))
 
 
 def _library(session: Session, asked: Request, architectures: Sequence[str]) -> Compiled:
@@ -106,6 +121,7 @@ def _refuse(
     emit: str | None,
     stop_after: str | None,
     time_passes: bool,
+    tuned: bool,
 ) -> None:
     """UsageError for what makes no sense for several architectures."""
     asked = {
@@ -114,6 +130,7 @@ def _refuse(
         "--emit": emit,
         "--stop-after": stop_after,
         "--time-passes": time_passes,
+        "--tuned": tuned,
     }
     for option, value in asked.items():
         if value:
@@ -188,7 +205,7 @@ def check_command(session: Session, /, file: str) -> None:
 
     Nothing is emitted. FILE.tc may be `-` for standard input.
     """
-    from tcc.driver import check_source
+    from tcc.check import check_source
 
     texts, found = check_source(read_text(session, file))
     if any(d.is_error for d in found):

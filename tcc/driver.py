@@ -15,7 +15,7 @@ from tcc.dumps import Dumps
 from tcc.errors import CompileError, InternalError
 from tcc.frontend import ast, tir
 from tcc.frontend.describe import describe
-from tcc.frontend.elaborate import elaborate, elaborate_all
+from tcc.frontend.elaborate import elaborate
 from tcc.frontend.parser import parse
 from tcc.frontend.specialise import specialise
 from tcc.frontend.unparse import unparse
@@ -27,10 +27,8 @@ from tcc.kernel.lower_all import Mapped, lower_all
 from tcc.kernel.reference import reference_kernel, workspace
 from tcc.options import Options, resolved
 from tcc.sched import nest, scop, tree
-from tcc.sched.bounds import check_bounds
-from tcc.sched.causality import check_causality
+from tcc.sched.check import check_program
 from tcc.sched.choose import choose_plan
-from tcc.sched.definedness import check_definedness
 from tcc.sched.dependences import Dependences, compute_dependences
 from tcc.sched.dependences import text as dependences_text
 from tcc.sched.derivation import text as derivation
@@ -270,7 +268,7 @@ class _State:
 
     def _check(self, model: scop.Scop) -> tuple[tir.Precondition, ...]:
         """The checks of a program; what stays open becomes a check of the launcher, and a note."""
-        opened = _check(model, self._request.sizes, self._run.report)
+        opened = check_program(model, self._request.sizes, self._run.report)
         self._preconditions = (*model.program.preconditions, *opened)
         kept = () if self._program is None else self._program.preconditions
         self._run.notes += (f"checked at launch: `{p}` ({p.reason})" for p in (*kept, *opened))
@@ -372,34 +370,6 @@ class _State:
         )
         self._artifact = emit(context, unit)
         return self._artifact
-
-
-def check_source(source: Source) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
-    """Types, ranges and shapes of every def, as text; with all findings, errors included."""
-    report = Report()
-    module = parse(source, report)
-    if report.errors:
-        return (), report.items
-    programs = elaborate_all(module, report)
-    if not report.errors:
-        programs = tuple(_checked(program, report) for program in programs)
-    return tuple(describe(p) for p in programs), report.items
-
-
-def _checked(program: tir.Program, report: Report) -> tir.Program:
-    """The program with everything it demands of its sizes."""
-    opened = _check(scop.build_scop(program), {}, report)
-    return replace(program, preconditions=(*program.preconditions, *opened))
-
-
-def _check(
-    model: scop.Scop, sizes: Mapping[str, int], report: Report
-) -> tuple[tir.Precondition, ...]:
-    """Causality, bounds and definedness; what hangs on open sizes is returned."""
-    check_causality(model, sizes, report)
-    opened = check_bounds(model, sizes, report)
-    check_definedness(model, sizes, report)
-    return opened
 
 
 def _cuda(artifact: Artifact) -> str:

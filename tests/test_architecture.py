@@ -40,6 +40,7 @@ ONLY = {
     "distributed": r"tcc/tune/cluster\.py",
     "cupy": r"tcc/run/cuda\.py",
     "jinja2": r"tcc/kernel/emit\w*\.py",
+    "markupsafe": r"tcc/explain/.*",
     "rich": r"tcc/cli_colour\.py|tcc/tune/.*",
     "yaml": r"tcc/options_file\.py",
     "pygments": r"tcc/highlight\.py",

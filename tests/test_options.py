@@ -44,6 +44,7 @@ ORIGINAL = [
     "use_readonly_cache",
 ]
 NEW = [
+    "check_bounds",
     "registers",
     "vector",
     "staging",

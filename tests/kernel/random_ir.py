@@ -103,7 +103,7 @@ class RandomIr:
             return self.condition(depth)
         if choice == 2:
             return ir.Unary("-", self.value(type, depth - 1), type)
-        if choice == 3:
+        if choice == 3 and type.is_float:
             return ir.Call("abs", (self.value(type, depth - 1),), type)
         operators = [o for o in ARITHMETIC if not (type.is_float and o in "/%")]
         parts = (self.value(type, depth - 1) for _ in range(2))
