@@ -71,6 +71,7 @@ def request_key(request: Request) -> str:
             request.source.name,
             request.source.text,
             repr((request.entry, sorted(request.sizes.items()), request.target.name, options)),
+            repr(request.naming),
             # Diagnostics point into the options file.
             repr([(path, s.start, s.end, s.source) for path, s in sorted(places.items())]),
         )

@@ -65,19 +65,20 @@ static inline cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute at
   return tcc_set_attribute(reinterpret_cast<const void*>(function), attribute, value);
 }
 
-// The architecture that a file with kernels for several takes this machine for, in tenths.
-#ifndef TCC_HOST_ARCHITECTURE
-#define TCC_HOST_ARCHITECTURE 90
-#endif
 struct cudaFuncAttributes {
   int binaryVersion, ptxVersion;
 };
 
-template <class T>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T*) {
-  *attributes = {TCC_HOST_ARCHITECTURE, TCC_HOST_ARCHITECTURE};
+static inline cudaError_t tcc_get_attributes(cudaFuncAttributes* attributes, int architecture) {
+  *attributes = {architecture, architecture};
   return cudaSuccess;
 }
+
+// The architecture, in tenths, that a file with kernels for several takes this machine for; a macro,
+// so that the file can say it itself.
+#define TCC_HOST_ARCHITECTURE 90
+#define cudaFuncGetAttributes(attributes, kernel) \
+  tcc_get_attributes(attributes, TCC_HOST_ARCHITECTURE)
 
 // A macro, because reports name the kernel.
 #define cudaLaunchKernel(kernel, ...) tcc_launch_kernel(#kernel, kernel, __VA_ARGS__)
