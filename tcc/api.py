@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -82,6 +82,11 @@ class Kernel:
     def launches(self) -> tuple[Launch, ...]:
         """The kernel launches in order, grids over the symbolic sizes."""
         return self.artifact.interface.launches
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else the compiler says: choices that it made, and plans that it found."""
+        return self.result.notes
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -167,6 +172,7 @@ def compile(
     target: str | None = None,
     *,
     cache: bool = True,
+    tuned: bool = False,
 ) -> Kernel:
     """Compile one def of a program.
 
@@ -174,7 +180,8 @@ def compile(
     `sizes`: values of sizes; others stay open. `options`: the path or the text of an options
     file, or a dict of that form; what is given here directly wins over it. `target`: `sm_90`.
     `cache`: take what was compiled before, in this process or by another one, from memory or from
-    the cache directory; the same kernel is then the same object.
+    the cache directory; the same kernel is then the same object. `tuned`: use the best plan that
+    the tuning database has, in place of the mapping options; `notes` says which that is.
     CompileError with every finding when the program, its sizes or its options are rejected.
     """
     source = _source(program)
@@ -182,9 +189,18 @@ def compile(
     given = options_of_data("<sizes>", {"sizes": dict(sizes or {})}).sizes
     chosen_target = options_of_data("<target>", {"target": target}).target
     request = request_of(source, entry, given, chosen, chosen_target)
+    if tuned:
+        return _tuned(request, compile_or_find if cache else compile_program)
     if not cache:
         return Kernel(request, compile_program(request))
     return _recent.get(request_key(request), lambda: Kernel(request, compile_or_find(request)))
+
+
+def _tuned(request: Request, compile: Callable[[Request], Compilation | Kept]) -> Kernel:
+    from tcc.tune.tuned import compile_tuned
+
+    used, made, notes = compile_tuned(request, compile)
+    return Kernel(used, replace(made, notes=(*notes, *made.notes)))
 
 
 def request_of(

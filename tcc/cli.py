@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from tcc import __version__
+from tcc.cli_cache import cache_command
 from tcc.cli_compile import check_command, compile_command, fmt_command
 from tcc.cli_info import explain_command, options_command, passes_command, targets_command
 from tcc.cli_run import run_command, verify_command
@@ -29,6 +30,7 @@ COMMANDS = (
     run_command,
     verify_command,
     explain_command,
+    cache_command,
     fmt_command,
     targets_command,
     options_command,

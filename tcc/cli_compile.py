@@ -93,13 +93,14 @@ def compile_command(
 def _compiled(asked: Request, stop_after: str | None, tuned: bool) -> tuple[Request, Compilation]:
     """The compilation, with the request that it is of."""
     from tcc.driver import compile_program
-    from tcc.tune.tuned import compile_tuned
 
     def compile(request: Request) -> Compilation:
         return compile_program(request, stop_after=stop_after)
 
     if not tuned:
         return asked, compile(asked)
+    from tcc.tune.tuned import compile_tuned
+
     used, made, notes = compile_tuned(asked, compile)
     return used, replace(made, notes=(*notes, *made.notes))
 

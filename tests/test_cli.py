@@ -57,7 +57,7 @@ def test_the_commands_of_the_design(capfd):
     names = [line.split()[0] for line in listed if line.strip()]
     assert code == 0
     assert names == [
-        *("compile", "check", "run", "verify", "explain"),
+        *("compile", "check", "run", "verify", "explain", "cache"),
         *("fmt", "targets", "options", "passes"),
     ]
 

@@ -29,7 +29,7 @@ BUSY_SECONDS = 60.0
 _KEY = "keys.program, keys.sizes, keys.dtypes, keys.target, keys.emitter, keys.names"
 _VALUE = "plan, time_us, p10_us, p90_us, predicted, device, method, verified, state, reason, origin"
 # Measured before predicted, verified before taken on trust.
-_BEST_FIRST = "predicted, verified DESC, time_us, measurements.id"
+_BEST_FIRST = "state != 'done', predicted, verified DESC, time_us, measurements.id"
 
 
 def default_path() -> Path:
@@ -105,20 +105,25 @@ class Database:
         return next((m for _, m in found), None)
 
     def nearest(self, key: Key) -> tuple[Key, Measurement] | None:
-        """The best for the closest sizes, of whatever version of tcc, and for what it was found.
+        """The best for the closest sizes, and for what it was found; see `by_distance`."""
+        return next(iter(self.by_distance(key)), None)
 
-        The same program, types and target with the same sizes fixed. The distance is that of the
-        logarithms of the sizes, summed; the own version of tcc breaks ties.
+    def by_distance(self, key: Key) -> tuple[tuple[Key, Measurement], ...]:
+        """The best of every key that differs in its sizes and its version of tcc at most.
+
+        The same sizes are fixed in all of them. The closest first: by `distance`, then the own
+        version. Plans are spelled with the names of `key`.
         """
         same = (key.program, _texts(key.dtypes), key.target)
         found = self._select(
             "program = ? AND dtypes = ? AND target = ? AND state = 'done'", same, key
         )
-        fitting = [e for e in found if [n for n, _ in e[0].sizes] == [n for n, _ in key.sizes]]
-        if not fitting:
-            return None
-        # `min` takes the first of equals, and the best of a key comes first.
-        return min(fitting, key=lambda e: (distance(e[0], key), e[0].emitter != key.emitter))
+        best: dict[Key, Measurement] = {}
+        for other, measurement in found:
+            if [n for n, _ in other.sizes] == [n for n, _ in key.sizes]:
+                best.setdefault(other, measurement)
+        order = sorted(best, key=lambda k: (distance(k, key), k.emitter != key.emitter))
+        return tuple((k, best[k]) for k in order)
 
     def entries(
         self, key: Key | None = None, state: State | None = None

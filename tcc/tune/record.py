@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from hashlib import sha256
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Key:
     target: str
     emitter: str
     names: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
+
+    @property
+    def digest(self) -> str:
+        """Eight letters and digits that name the key, on every machine."""
+        parts = (self.program, repr(self.sizes), repr(self.dtypes), self.target, self.emitter)
+        return sha256("\0".join(parts).encode()).hexdigest()[:8]
 
     @property
     def spelled_sizes(self) -> dict[str, int]:
