@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc.cli_inputs import Program, program, request
+from tcc.cli_inputs import Program, cannot_write, program, request
 from tcc.cli_session import Session, put
 from tcc.codes import CODE, codes, page
 from tcc.errors import UsageError
 from tcc.target import DEFAULT_TARGET, KIB, MIB, TARGETS, Target
 
 if TYPE_CHECKING:
+    from tcc.explain.facts import Explanation
     from tcc.schema import Entry
 
 
 @click.command("explain")
 @program
+@click.option("--html", metavar="FILE", help="Write a page with pictures instead of the text.")
 @click.pass_obj
-def explain_command(session: Session, /, file: str, **given: Any) -> None:
+def explain_command(session: Session, /, file: str, html: str | None, **given: Any) -> None:
     """Explain how a program is mapped, or an error code.
 
     Schedule, plan, reuse, staging, occupancy and bound of every kernel. Give a code such as E0401
@@ -38,7 +41,25 @@ def explain_command(session: Session, /, file: str, **given: Any) -> None:
     session.report(compilation.diagnostics)
     for note in compilation.notes:
         session.note(note)
-    put(text(explain(asked, compilation)))
+    found = explain(asked, compilation)
+    if html is None:
+        put(text(found))
+    else:
+        _write_page(session, html, found)
+
+
+def _write_page(session: Session, path: str, found: Explanation) -> None:
+    from tcc.explain.page import page
+    from tcc.output import write_all
+
+    text = page(found)
+    if path == "-":
+        put(text)
+        return
+    try:
+        write_all({Path(path): text.encode()})
+    except OSError as problem:
+        raise cannot_write(session, path, problem) from problem
 
 
 def _page(code: str) -> str:

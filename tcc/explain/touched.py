@@ -14,6 +14,8 @@ from tcc.sched.model import WARP
 SECTOR_BYTES = 32
 """What one request of a warp moves at least, from L2 or DRAM."""
 
+WARP_SHIFT = 40
+"""Requests are told apart above the bits of an element's offset."""
 GATHERED = "at places that depend on data"
 
 
@@ -84,15 +86,19 @@ def elements_of(access: Access) -> Array:
 
 def _sectors(every: list[Array], element_bytes: int) -> tuple[int, int]:
     """Sectors that the distinct bytes of all requests would fill, and sectors asked for."""
-    needed = asked = 0
+    keys = []
+    first = 0
     for elements in every:
-        for start in range(0, len(elements), WARP):
-            warp = elements[start : start + WARP]
-            flat = np.unique(warp[warp != NOWHERE])
-            if flat.size:
-                needed += -(-flat.size * element_bytes // SECTOR_BYTES)
-                asked += len(np.unique(flat * element_bytes // SECTOR_BYTES))
-    return needed, asked
+        warps = first + np.arange(len(elements), dtype=np.int64)[:, None] // WARP
+        on = elements != NOWHERE
+        keys.append((np.broadcast_to(warps, elements.shape)[on] << WARP_SHIFT) + elements[on])
+        first = int(warps[-1, 0]) + 1
+    flat = np.unique(np.concatenate(keys))
+    warp, element = flat >> WARP_SHIFT, flat & (1 << WARP_SHIFT) - 1
+    _, counts = np.unique(warp, return_counts=True)
+    needed = int(np.sum(-(-counts * element_bytes // SECTOR_BYTES)))
+    asked = np.unique((warp << WARP_SHIFT) + element * element_bytes // SECTOR_BYTES)
+    return needed, len(asked)
 
 
 def _through(buffer: ir.Buffer, kind: Kind, found: Trace) -> str:

@@ -20,8 +20,9 @@ from tcc.kernel import ir
 from tcc.sched.plan import AXES
 
 NOWHERE = -1
-MOST_STEPS = 60_000
-MOST_ITERATIONS = 64
+MOST_LANE_STEPS = 4_000_000
+"""Statements times threads after which loops end early, where they are not unrolled."""
+MOST_ITERATIONS = 16
 OFFSET_BITS = 44
 """An origin is the number of a buffer, and an offset of this many bits."""
 THREAD_BITS = 10
@@ -169,7 +170,8 @@ class _Run:
         total = -(-longest // loop.step)
         most = total if loop.unroll else 1 if _has_barrier(loop) else MOST_ITERATIONS
         done = 0
-        while done < min(total, most) and (self._steps < MOST_STEPS or done == 0):
+        enough = MOST_LANE_STEPS // len(self._threads)
+        while done < min(total, most) and (done == 0 or loop.unroll or self._steps < enough):
             at = low + done * loop.step
             self._values[loop.var] = at if at.ndim else int(at)
             self._active = before & (at < high)
