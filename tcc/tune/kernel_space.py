@@ -7,7 +7,7 @@ of them are points of the space. A value that another one makes meaningless is i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -38,6 +38,8 @@ INNER = (1, 2, 4, 8)
 MOST_K_TILE = 128
 VECTORS = (None, 1, 2, 4)
 PIPELINES = (1, 2, 3, 4)
+SLICES = (1, 2, 4, 8, 16)
+"""Threads that share a tile of a reduction."""
 UNROLLS = (None, 2, 4, 8, 16)
 WAVES = (1, 2, 4)
 """Blocks for each SM where a kernel walks its tiles in waves."""
@@ -103,9 +105,9 @@ class KernelSpace:
         """The parameters that matter, given the values of all."""
         form = self._form_of(at)
         unused = {
-            ROWS: (".outer", ".inner", ".tile", ".staging", "pipeline", "rolled_copies", "unroll"),
+            ROWS: _NOT_IN_ROWS,
             TILES: ("unroll", *_ROW),
-            POINTS: (".k", ".rolled", "pipeline", *_ROW),
+            POINTS: (".k", ".rolled", ".slices", "pipeline", *_ROW),
         }[form]
         return frozenset(p.name for p in self.parameters if not p.name.endswith(unused))
 
@@ -199,12 +201,12 @@ class KernelSpace:
         for chain in self._chains:
             count = prod(d.registers for d in dims) * len(chain.updates)
             for dim in reversed(chain.loops):
-                tile = _number(at.get(f"{dim.name}.k")) or 1
-                count *= tile
+                points = _number(at.get(f"{dim.name}.k")) or 1
+                count *= points
                 rolled = bool(at.get(f"{dim.name}.rolled")) or count > UNROLLED_LIMIT
-                plans[dim.name] = LoopPlan(dim.name, tile, not rolled)
+                plans[dim.name] = LoopPlan(dim.name, points, not rolled)
         names = dict.fromkeys(d.name for c in self._chains for d in c.loops)
-        return tuple(plans[n] for n in names)
+        return _sliced([plans[n] for n in names], at, dims)
 
     def _staging(self, at: Values, *, tiled: bool) -> tuple[tuple[str, Staging], ...]:
         chosen = {}
@@ -237,7 +239,8 @@ class KernelSpace:
         for dim in plan.dims:
             found |= {f"{dim.dim}.{name}": value for name, value in _dim_values(dim)}
         for loop in plan.loops:
-            found |= {f"{loop.dim}.k": loop.tile, f"{loop.dim}.rolled": not loop.unroll}
+            found |= {f"{loop.dim}.k": loop.points, f"{loop.dim}.rolled": not loop.unroll}
+            found[f"{loop.dim}.slices"] = loop.threads
         found |= {f"{tensor}.staging": place.value for tensor, place in plan.staging}
         if plan.row is not None:
             row = plan.row
@@ -296,6 +299,7 @@ class KernelSpace:
             values = digit_values(extent_of(dim.extent), MOST_K_TILE)
             yield Parameter(f"{dim.name}.k", values)
             yield Parameter(f"{dim.name}.rolled", (False, True))
+            yield Parameter(f"{dim.name}.slices", SLICES)
         yield Parameter("pipeline", PIPELINES)
 
     def _row_parameters(self) -> Iterator[Parameter]:
@@ -322,6 +326,38 @@ class KernelSpace:
 
 
 _ROW = ("row.threads", "row.vector", "row.axis", "row.keep")
+
+
+_NOT_IN_ROWS = (
+    ".outer",
+    ".inner",
+    ".tile",
+    ".staging",
+    ".k",
+    ".rolled",
+    ".slices",
+    "pipeline",
+    "rolled_copies",
+    "unroll",
+)
+
+
+def _sliced(
+    loops: Sequence[LoopPlan], at: Values, dims: tuple[DimPlan, ...]
+) -> tuple[LoopPlan, ...]:
+    """The loops, the first with more than one slice shared by threads along a free axis."""
+    counts = {p.dim: _number(at.get(f"{p.dim}.slices")) or 1 for p in loops}
+    chosen = next((d for d, count in counts.items() if count > 1), None)
+    free = {0, 1, 2} - {d.thread_axis for d in dims}
+    if chosen is None or not free:
+        return tuple(loops)
+    count = counts[chosen]
+    return tuple(
+        replace(p, tile=p.tile * count, thread_axis=max(free), threads=count)
+        if p.dim == chosen
+        else p
+        for p in loops
+    )
 
 
 def _dim_values(dim: DimPlan) -> Iterator[tuple[str, Value]]:

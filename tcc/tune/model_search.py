@@ -7,9 +7,10 @@ knows nothing, neighbours of the best evaluated candidates are tried, and some r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
+from math import isfinite
 
 from tcc.tune.search import Proposal, Scope, Told
-from tcc.tune.space import Point
 
 BATCH = 16
 RANKED = 128
@@ -29,9 +30,8 @@ class ModelGuided:
 
     def ask(self) -> Sequence[Proposal]:
         """The next points."""
-        ranked = sorted(self._proposals(), key=lambda p: self._rank(p.point))
         new: list[Proposal] = []
-        for proposal in ranked:
+        for proposal in self._ordered():
             if len(new) < BATCH - RANDOM and self._scope.claim(proposal.point):
                 new.append(proposal)
         while len(new) < BATCH:
@@ -54,5 +54,12 @@ class ModelGuided:
         far = (scope.space.sample(scope.rng) for _ in range(RANKED - count))
         return found + [Proposal(p, "ranked") for p in far]
 
-    def _rank(self, point: Point) -> float:
-        return self._scope.rank(self._scope.space.candidate(point))
+    def _ordered(self) -> list[Proposal]:
+        """Those that look best and those of which nothing is known, in turns."""
+        ranks = [
+            (self._scope.rank(self._scope.space.candidate(p.point)), p) for p in self._proposals()
+        ]
+        known = sorted((r for r in ranks if isfinite(r[0])), key=lambda r: r[0])
+        unknown = [r for r in ranks if not isfinite(r[0])]
+        pairs = zip_longest(known, unknown)
+        return [proposal for pair in pairs for _, proposal in filter(None, pair)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,7 +28,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Told:
-    """What became of a point: its time, None where it has none that counts."""
+    """What became of a point: its time, which may be one that nobody verified; None without."""
 
     point: Point
     time_us: float | None
@@ -48,11 +49,16 @@ class Strategy(Protocol):
         ...
 
 
+class TimeIsUp(Exception):
+    """The search is over; what is still being done does not count."""
+
+
 class Scope:
     """A space, and what of it was tried.
 
     `rank` says how good a candidate looks before it is
-    compiled: the smaller the better, infinite where nothing is known.
+    compiled: the smaller the better, infinite where nothing is known. After `end`, a time of
+    `time.monotonic`, nothing can be claimed any more.
     """
 
     def __init__(
@@ -60,14 +66,21 @@ class Scope:
         space: Space,
         seed: int,
         rank: Callable[[Candidate], float] = lambda _: float("inf"),
+        end: float = float("inf"),
     ) -> None:
         self.space = space
         self.rng = random.Random(seed)
         self.rank = rank
+        self.end = end
         self._claimed: set[Candidate] = set()
 
     def claim(self, point: Point) -> bool:
-        """Whether a point fits the target and nobody had its candidate before; now it is had."""
+        """Whether a point fits the target and nobody had its candidate before; now it is had.
+
+        TimeIsUp at the end of the search.
+        """
+        if time.monotonic() >= self.end:
+            raise TimeIsUp
         candidate = self.space.candidate(point)
         if candidate in self._claimed or self.space.problem(candidate) is not None:
             return False

@@ -18,7 +18,7 @@ from tcc.tune.search import Proposal, Scope
 from tcc.tune.space import Space
 from tcc.tune.starts import Start, Starts
 from tcc.tune.strategies import strategy_of
-from tcc.tune.tuner import Limits, Tried, Tuner, Tuning, Watcher
+from tcc.tune.tuner import Tried, Tuner, Tuning, Watcher
 
 MODEL = "model"
 """The method of predicted times."""
@@ -29,8 +29,14 @@ REMEMBERED = "database"
 
 @dataclass(frozen=True)
 class Asked:
-    """What kind of search: the name of a strategy, a seed, processes, whether to go on."""
+    """What kind of search.
 
+    `end` is a time of `time.monotonic`; `candidates` the most that are evaluated, no limit when
+    not given. `workers` counts processes. With `resume` what earlier runs found counts.
+    """
+
+    end: float
+    candidates: int | None = None
     strategy: str = "genetic"
     seed: int = 0
     workers: int = 1
@@ -40,16 +46,15 @@ class Asked:
 def tune(
     request: Request,
     asked: Asked,
-    limits: Limits,
     watcher: Watcher,
     database: Database | None = None,
     bench: Callable[[Job], Bench] | None = None,
 ) -> Tuning:
     """Search for a faster plan than the default.
 
-    Every candidate goes to the database as soon as it is known; with `resume` those of earlier
-    runs count. `bench` makes what evaluates candidates of a job: processes of this machine when
-    not given. CompileError when the program is rejected, ToolchainError when nothing can be
+    Every candidate goes to the database as soon as it is known. `bench` makes what evaluates the
+    candidates of a job: processes of this machine when not given. CompileError when the program
+    is rejected, UsageError for a strategy that is not there, ToolchainError when nothing can be
     evaluated.
     """
     starts = Starts(request)
@@ -58,14 +63,15 @@ def tune(
     known = list(_known(store, starts)) if asked.resume else []
     found = starts.all(texts)
     space = _space(request, starts, [*found, *(Start(t.candidate, REMEMBERED) for t in known)])
-    scope = Scope(space, asked.seed, Ranking(space.structures, request.target))
+    scope = Scope(space, asked.seed, Ranking(space.structures, request.target), asked.end)
     strategy = strategy_of(asked.strategy, scope)
     proposals = [Proposal(space.point(s.candidate), s.origin, s.candidate) for s in found]
     with tempfile.TemporaryDirectory(prefix="tcc-tune-") as folder:
         job = Job(request, Path(folder), asked.seed)
         make = bench or (lambda j: HostBench(j, asked.workers))
         with make(job) as evaluators:
-            tuner = Tuner(request, scope, strategy, evaluators, limits, watcher, store.keep)
+            most = asked.candidates
+            tuner = Tuner(request, scope, strategy, evaluators, most, watcher, store.keep)
             return tuner.run(proposals, known)
 
 

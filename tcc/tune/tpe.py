@@ -7,16 +7,17 @@ repeats a study. It is an extra, `tune`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from tcc.errors import UsageError
 from tcc.tune.kernel_space import Parameter
-from tcc.tune.search import TRIES, Proposal, Scope, Told
+from tcc.tune.search import Proposal, Scope, Told
 from tcc.tune.space import Point
 
 BATCH = 8
+ASKED = 4 * BATCH
+"""Most suggestions for one batch: those that do not fit the target are told so."""
 STARTUP = 16
 """Random points before the estimators have a say."""
 
@@ -28,22 +29,15 @@ class Tpe:
         self._optuna = _load_optuna()
         self._scope = scope
         seed = scope.rng.randrange(2**32)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # options that Optuna calls experimental
-            sampler = self._optuna.samplers.TPESampler(
-                seed=seed,
-                n_startup_trials=STARTUP,
-                multivariate=True,
-                group=True,
-                constant_liar=True,
-            )
+        # Each parameter on its own: estimators of all together take a second for one point.
+        sampler = self._optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
         self._study = self._optuna.create_study(sampler=sampler)
         self._open: dict[Point, Any] = {}
 
     def ask(self) -> Sequence[Proposal]:
         """The next points."""
         new: list[Proposal] = []
-        for _ in range(TRIES):
+        for _ in range(ASKED):
             if len(new) == BATCH:
                 break
             trial = self._study.ask()

@@ -11,21 +11,13 @@ from tcc.driver import Request
 from tcc.tune.bench import Bench
 from tcc.tune.evaluate import Evaluation, Work
 from tcc.tune.record import State
-from tcc.tune.search import Proposal, Scope, Strategy, Told
+from tcc.tune.search import Proposal, Scope, Strategy, TimeIsUp, Told
 from tcc.tune.space import Candidate
 
 PRUNED_BEYOND = 3.0
 """Times the best at which a prediction is not worth a verification."""
 PATIENCE_S = 0.5
 """The longest between two looks at the clock."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: at `end`, a time of `time.monotonic`, or after so many candidates."""
-
-    end: float
-    candidates: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,8 +34,12 @@ class Tried:
     @property
     def time_us(self) -> float | None:
         """Its time, if it is done."""
-        times = self.evaluation.times
-        return times.median_us if times and self.evaluation.state is State.DONE else None
+        return self.looks_us if self.evaluation.state is State.DONE else None
+
+    @property
+    def looks_us(self) -> float | None:
+        """Its time, even if it is not verified."""
+        return self.evaluation.times.median_us if self.evaluation.times else None
 
 
 @dataclass(frozen=True)
@@ -77,12 +73,8 @@ class Watcher(Protocol):
         ...
 
 
-class _TimeIsUp(Exception):
-    """The end of the search; what is still being evaluated does not count."""
-
-
 class Tuner:
-    """One search. `starts` begin with the default; `keep` gets every candidate that came back."""
+    """One search, of `most` candidates; `keep` gets every one that came back."""
 
     def __init__(
         self,
@@ -90,7 +82,7 @@ class Tuner:
         scope: Scope,
         strategy: Strategy,
         bench: Bench,
-        limits: Limits,
+        most: int | None,
         watcher: Watcher,
         keep: Callable[[Tried], None] = lambda _: None,
     ) -> None:
@@ -98,7 +90,7 @@ class Tuner:
         self._scope = scope
         self._strategy = strategy
         self._bench = bench
-        self._limits = limits
+        self._most = most
         self._watcher = watcher
         self._keep = keep
         self._began = time.monotonic()
@@ -107,7 +99,9 @@ class Tuner:
         self._best: Tried | None = None
 
     def run(self, starts: Sequence[Proposal], known: Sequence[Tried] = ()) -> Tuning:
-        """Search until a limit is reached, nothing is left to try, or Ctrl-C.
+        """Search until the time is up, nothing is left to try, or Ctrl-C.
+
+        `starts` begin with the default; `known` are candidates of earlier runs.
 
         ToolchainError when no candidate can be evaluated.
         """
@@ -115,7 +109,7 @@ class Tuner:
         try:
             self._remember(known)
             self._search(starts)
-        except _TimeIsUp:
+        except TimeIsUp:
             pass
         except KeyboardInterrupt:
             interrupted = True
@@ -136,7 +130,7 @@ class Tuner:
         """Candidates of earlier runs are not tried again."""
         self._scope.forget(t.candidate for t in known)
         point = self._scope.space.point
-        self._strategy.tell([Told(point(t.candidate), t.time_us) for t in known])
+        self._strategy.tell([Told(point(t.candidate), t.looks_us) for t in known])
         for one in known:
             self._compare(one)
 
@@ -149,13 +143,12 @@ class Tuner:
                 return
 
     def _is_full(self) -> bool:
-        most = self._limits.candidates
-        return most is not None and self._submitted >= most
+        return self._most is not None and self._submitted >= self._most
 
     def _evaluated(self, batch: Sequence[Proposal]) -> list[Told]:
         """Evaluate a batch, side by side; what is pruned is decided before it begins."""
-        if self._limits.candidates is not None:
-            batch = batch[: self._limits.candidates - self._submitted]
+        if self._most is not None:
+            batch = batch[: self._most - self._submitted]
         limit = None if self._best is None else _pruned_beyond(self._best)
         running: dict[int, tuple[Proposal, Candidate, str]] = {}
         for proposal in batch:
@@ -170,15 +163,15 @@ class Tuner:
                 proposal, candidate, text = running[number]
                 at_s = time.monotonic() - self._began
                 one = Tried(number, candidate, text, proposal.origin, evaluation, at_s)
-                told[number] = Told(proposal.point, one.time_us)
+                told[number] = Told(proposal.point, one.looks_us)
                 self._came_back(one)
             self._watcher.tick()
         return [told[number] for number in running]
 
     def _left_s(self) -> float:
-        left = self._limits.end - time.monotonic()
+        left = self._scope.end - time.monotonic()
         if left <= 0:
-            raise _TimeIsUp
+            raise TimeIsUp
         return min(left, PATIENCE_S)
 
     def _came_back(self, one: Tried) -> None:
