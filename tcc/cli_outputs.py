@@ -14,7 +14,7 @@ from tcc.errors import UsageError
 
 if TYPE_CHECKING:
     from tcc.api import Kernel
-    from tcc.artifact import Library, Naming
+    from tcc.artifact import Interface, Library, Naming
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = re.compile(r"_[A-Z_]")
@@ -62,6 +62,11 @@ class Compiled:
     kernels: tuple[Kernel, ...]
     library: Library | None
 
+    @property
+    def interface(self) -> Interface:
+        """How to call the launcher."""
+        return self.library.interface if self.library else self.kernels[0].artifact.interface
+
     @cached_property
     def cuda_source(self) -> str:
         """The text of the `.cu` file."""
@@ -93,11 +98,11 @@ def naming_of(prefix: str | None, namespace: str | None) -> Naming:
     UsageError for what C++ takes for no name, or reserves.
     """
     from tcc.artifact import Naming
-    from tcc.kernel.names import spell
+    from tcc.kernel.names import spell_function
 
     names = tuple(namespace.split("::")) if namespace is not None else ()
     for name in names:
-        if not _NAME.fullmatch(name) or spell(name) != name:
+        if not _NAME.fullmatch(name) or spell_function(name) != name:
             raise UsageError(f"`{name}` cannot be the name of a namespace")
     if prefix is None:
         prefix = "".join(f"{name}_" for name in names)
@@ -124,9 +129,16 @@ def check_outputs(chosen: Outputs, inputs: list[str]) -> None:
 
 
 def contents(compiled: Compiled, chosen: Outputs, inputs: list[str]) -> dict[str, bytes]:
-    """What goes into every file; ToolchainError where PTX needs a library that is not there."""
+    """What goes into every file.
+
+    UsageError for a launcher that is called like its namespace, ToolchainError where PTX needs a
+    library that is not there.
+    """
     from tcc.depfile import depfile
 
+    namespace = compiled.kernels[0].request.naming.namespace
+    if compiled.interface.function in namespace[:1]:
+        raise UsageError(f"`{namespace[0]}` cannot be the name of a namespace and of the launcher")
     found = {name: text.encode() for name, text in _texts(compiled, chosen)}
     if chosen.cubin is not None:
         found[chosen.cubin] = compiled.kernels[0].cubin()

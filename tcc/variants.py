@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tcc.artifact import Artifact, Library, Variant
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import InternalError
+from tcc.inputs import target_of
 from tcc.kernel.emit_library import emit_library
 from tcc.target import Target
 
@@ -31,7 +32,8 @@ def compile_variants(request: Request, targets: Sequence[Target]) -> Variants:
     for target, following in zip(ordered, [*ordered[1:], None], strict=True):
         below = None if following is None else _number(following)
         naming = replace(request.naming, variant=Variant(target.name, _number(target), below))
-        requests[target.name] = replace(request, target=target, naming=naming)
+        allowed = target_of(request.options, target.name)
+        requests[target.name] = replace(request, target=allowed, naming=naming)
         compilations[target.name] = compile_program(requests[target.name])
     artifacts = {name: _artifact(found) for name, found in compilations.items()}
     programs = (c.program.name for c in compilations.values() if c.program is not None)
