@@ -44,6 +44,8 @@ UNROLLS = (None, 2, 4, 8, 16)
 WAVES = (1, 2, 4)
 """Blocks for each SM where a kernel walks its tiles in waves."""
 LONGEST_ROW = 1024
+DIGITS = (".threads", ".outer", ".inner", ".k", ".slices", "pipeline")
+"""The ends of the names of parameters whose smaller values need less of a target."""
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,15 @@ class Scope:
         return None
 
     def mutated(self, point: Point, rate: float) -> Point:
-        """A point with some parameters drawn anew, half of them from their neighbours."""
-        return tuple(
+        """A point with some parameters drawn anew, half of them from their neighbours.
+
+        It fits the target if shrinking makes it fit.
+        """
+        changed = tuple(
             self._redrawn(k, len(p.values)) if self.rng.random() < rate else k
             for k, p in zip(point, self.space.parameters, strict=True)
         )
+        return self.space.shrunk(changed, self.rng)
 
     def _redrawn(self, index: int, count: int) -> int:
         if self.rng.random() < 0.5:  # noqa: PLR2004 - a coin

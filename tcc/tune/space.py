@@ -18,12 +18,11 @@ from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Plan
 from tcc.sched.reuse import source_of
 from tcc.target import Target
-from tcc.tune.kernel_space import KernelSpace, Parameter, Value
+from tcc.tune.kernel_space import DIGITS, KernelSpace, Parameter, Value
 from tcc.tune.structure import Structure
 
 Point: TypeAlias = tuple[int, ...]
 STRUCTURE = "structure"
-TRIES = 1000
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,6 @@ class Space:
             found |= {self._starts[place] + k for k, n in enumerate(names) if n in counting}
         return frozenset(found)
 
-    def owned(self, structure: int) -> tuple[int, ...]:
-        """The positions of the parameters of a structure's kernels."""
-        places = sorted(set(self._owned[structure]))
-        counts = [len(space.parameters) for space in self._spaces]
-        return tuple(self._starts[p] + k for p in places for k in range(counts[p]))
-
     def candidate(self, point: Point) -> Candidate:
         """The candidate at a point."""
         index = point[0]
@@ -127,13 +120,23 @@ class Space:
         return self._checked[candidate]
 
     def sample(self, rng: random.Random) -> Point:
-        """A random point that fits the target; after TRIES in vain, one that does not."""
-        point = self._random(rng)
-        for _ in range(TRIES):
-            if self.problem(self.candidate(point)) is None:
+        """A random point that fits the target, if shrinking makes it fit."""
+        return self.shrunk(self._random(rng), rng)
+
+    def shrunk(self, point: Point, rng: random.Random) -> Point:
+        """A point near this one that fits the target: with smaller digits, drawn one by one."""
+        while self.problem(self.candidate(point)) is not None:
+            large = [k for k in self._digits if point[k] and k in self.active(point)]
+            if not large:
                 break
-            point = self._random(rng)
+            chosen = rng.choice(large)
+            point = (*point[:chosen], point[chosen] - 1, *point[chosen + 1 :])
         return point
+
+    @cached_property
+    def _digits(self) -> tuple[int, ...]:
+        """The positions of the parameters whose smaller values need less of the target."""
+        return tuple(k for k, p in enumerate(self.parameters) if p.name.endswith(DIGITS))
 
     def _random(self, rng: random.Random) -> Point:
         return tuple(rng.randrange(len(p.values)) for p in self.parameters)

@@ -18,19 +18,23 @@ from tcc.tune.space import Point
 BATCH = 8
 ASKED = 4 * BATCH
 """Most suggestions for one batch: those that do not fit the target are told so."""
+COMPARED = 8
+"""Values of a parameter that the estimators compare for one suggestion; each takes time."""
 STARTUP = 16
 """Random points before the estimators have a say."""
 
 
 class Tpe:
-    """Asks Optuna for the positions of the parameters that count in the chosen structure."""
+    """Asks Optuna for the positions of the values of those parameters that count."""
 
     def __init__(self, scope: Scope) -> None:
         self._optuna = _load_optuna()
         self._scope = scope
         seed = scope.rng.randrange(2**32)
         # Each parameter on its own: estimators of all together take a second for one point.
-        sampler = self._optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
+        sampler = self._optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=STARTUP, n_ei_candidates=COMPARED
+        )
         self._study = self._optuna.create_study(sampler=sampler)
         self._open: dict[Point, Any] = {}
 
@@ -41,16 +45,17 @@ class Tpe:
             if len(new) == BATCH:
                 break
             trial = self._study.ask()
-            point = self._suggested(trial)
-            if self._scope.claim(point):
+            suggested = self._suggested(trial)
+            point = self._scope.space.shrunk(suggested, self._scope.rng)
+            claimed = self._scope.claim(point)
+            if claimed and point == suggested:
                 self._open[point] = trial
-                new.append(Proposal(point, "tpe"))
             else:
                 self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
-        if not new:
-            found = self._scope.random()
-            new += [] if found is None else [found]
-        return new
+            if claimed:
+                new.append(Proposal(point, "tpe"))
+        found = None if new else self._scope.random()
+        return new if found is None else [found]
 
     def tell(self, results: Sequence[Told]) -> None:
         """Points with a time are examples for the estimators, the others are not."""
@@ -65,19 +70,20 @@ class Tpe:
                 self._study.tell(trial, told.time_us)
 
     def _suggested(self, trial: Any) -> Point:  # noqa: ANN401
-        """A point whose parameters are suggested; those of other structures stay at 0."""
+        """A point with suggestions for the parameters that count; the others stay at 0."""
         space = self._scope.space
         point = [0] * len(space.parameters)
-        point[0] = _suggest(trial, space.parameters[0])
-        for position in sorted(space.owned(point[0])):
-            point[position] = _suggest(trial, space.parameters[position])
+        done: set[int] = set()
+        while left := sorted(space.active(tuple(point)) - done):
+            # The structure and the form of a kernel stand before what they decide upon.
+            point[left[0]] = _suggest(trial, space.parameters[left[0]])
+            done.add(left[0])
         return tuple(point)
 
     def _example(self, told: Told) -> Any:  # noqa: ANN401
         """A finished trial of a point that Optuna did not ask for."""
         space, states = self._scope.space, self._optuna.trial.TrialState
-        positions = [0, *sorted(space.owned(told.point[0]))]
-        named = [(space.parameters[k], told.point[k]) for k in positions]
+        named = [(space.parameters[k], told.point[k]) for k in sorted(space.active(told.point))]
         done = told.time_us is not None
         return self._optuna.trial.create_trial(
             params={p.name: k for p, k in named},
