@@ -14,7 +14,9 @@ import click
 from tcc import __version__
 from tcc.cli_cache import cache_command
 from tcc.cli_compile import check_command, compile_command, fmt_command
+from tcc.cli_completion import VARIABLE, complete
 from tcc.cli_info import explain_command, options_command, passes_command, targets_command
+from tcc.cli_lsp import lsp_command
 from tcc.cli_run import run_command, verify_command
 from tcc.cli_session import Session, put
 from tcc.errors import CompileError, InternalError, TccError, UsageError
@@ -32,6 +34,7 @@ COMMANDS = (
     explain_command,
     cache_command,
     fmt_command,
+    lsp_command,
     targets_command,
     options_command,
     passes_command,
@@ -76,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where it is closed
+    if VARIABLE in os.environ:
+        return complete(tcc, os.environ[VARIABLE])
     try:
         code = _run(session)
         sys.stdout.flush()

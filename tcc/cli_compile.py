@@ -198,20 +198,22 @@ def _times(compilation: Compilation) -> str:
 
 
 @click.command("check")
-@click.argument("file", metavar="FILE.tc")
+@click.argument("files", metavar="FILE.tc...", nargs=-1, required=True)
 @message_format
 @click.pass_obj
-def check_command(session: Session, /, file: str) -> None:
+def check_command(session: Session, /, files: tuple[str, ...]) -> None:
     """Print the types, ranges and shapes of every def.
 
     Nothing is emitted. FILE.tc may be `-` for standard input.
     """
     from tcc.check import check_source
 
-    texts, found = check_source(read_text(session, file))
+    checked = [check_source(read_text(session, file)) for file in files]
+    found = [diagnostic for _, findings in checked for diagnostic in findings]
     if any(d.is_error for d in found):
         raise CompileError(found)
     session.report(found)
+    texts = [text for described, _ in checked for text in described]
     put("\n".join(text if text.endswith("\n") else text + "\n" for text in texts))
 
 

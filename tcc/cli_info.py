@@ -97,8 +97,20 @@ def _target_row(target: Target) -> tuple[str, ...]:
 
 
 @click.command("options")
-def options_command() -> None:
+@click.option(
+    "--json-schema", is_flag=True, help="Print the schema of options files, for YAML editors."
+)
+def options_command(json_schema: bool) -> None:
     """List everything that an options file may say."""
+    if json_schema:
+        from tcc.json_schema import json_schema_text
+
+        put(json_schema_text())
+        return
+    _list_options()
+
+
+def _list_options() -> None:
     from tcc.options import PRESETS, Options, given, spell
     from tcc.schema import entries
 

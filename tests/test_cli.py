@@ -58,7 +58,7 @@ def test_the_commands_of_the_design(capfd):
     assert code == 0
     assert names == [
         *("compile", "check", "run", "verify", "explain", "cache"),
-        *("fmt", "targets", "options", "passes"),
+        *("fmt", "lsp", "targets", "options", "passes"),
     ]
 
 
@@ -549,3 +549,13 @@ def test_colour_on_a_terminal_only_and_never_with_no_color(variable, colour):
     )
     assert "E0623" in done.stdout
     assert ("\x1b[" in done.stdout) == colour
+
+
+def test_check_takes_several_files(capfd, folder):
+    code, out, err = run(capfd, "check", "matmul.tc", "matmul.tc")
+    assert (code, out.count("def matmul\n"), err) == (0, 2, "")
+    (folder / "worse.tc").write_text(WRONG.replace("Aa", "Q"))
+    code, out, err = run(capfd, "check", "wrong.tc", "matmul.tc", "worse.tc")
+    assert (code, out) == (1, "")
+    assert "wrong.tc:2:18" in err
+    assert "worse.tc:2:18" in err

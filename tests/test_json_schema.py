@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from tcc.cli import main
 from tcc.codes import codes, page
 from tcc.diagnostics import Report
 from tcc.json_schema import json_schema, json_schema_text
@@ -128,3 +130,8 @@ def test_every_option_is_there_with_its_sentence():
         for part in entry.path.split("."):
             node = node["additionalProperties"] if part == PLACEHOLDER else node["properties"][part]
         assert entry.doc in node["description"]
+
+
+def test_the_command_line_prints_it(capfd):
+    assert main(["options", "--json-schema"]) == 0
+    assert json.loads(capfd.readouterr().out) == SCHEMA

@@ -19,7 +19,9 @@ def _lines(program: tir.Program) -> Iterator[str]:
     yield f"def {program.name}"
     if program.sizes:
         yield f"  sizes  {', '.join(program.sizes)}"
-    tensors = [(t.role.value, t.name, t.type.value, _shape(t)) for t in program.tensors.values()]
+    tensors = [
+        (t.role.value, t.name, t.type.value, shape_text(t)) for t in program.tensors.values()
+    ]
     yield from _table(tensors, "  ")
     for statement in program.statements:
         yield ""
@@ -32,7 +34,8 @@ def _lines(program: tir.Program) -> Iterator[str]:
         yield from _table(conditions, "      ")
 
 
-def _shape(tensor: tir.Tensor) -> str:
+def shape_text(tensor: tir.Tensor) -> str:
+    """The extents; intervals where the first element is not element 0: `(M, 1:N)`."""
     pairs = zip(tensor.origin, tensor.shape, strict=True)
     parts = [
         str(extent) if lo.is_constant and lo.value == 0 else f"{lo}:{lo + extent}"
