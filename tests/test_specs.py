@@ -89,21 +89,22 @@ def test_host(path: Path) -> None:
 
 @every_spec
 def test_verify(path: Path) -> None:
-    """At the sizes of the options file; one kernel for open sizes at a few awkward ones."""
-    check_verified(path, options(path), awkward=0)
-    check_verified(path, replace(options(path), sizes={}), awkward=4)
+    """In the checking build: at the sizes of the options file, and at a few awkward ones."""
+    check_verified(path, options(path), check=True, awkward=0)
+    check_verified(path, replace(options(path), sizes={}), check=True, awkward=3)
 
 
 @pytest.mark.slow
 @every_spec
-def test_verify_at_all_awkward_sizes(path: Path) -> None:
-    check_verified(path, options(path), awkward=None)
-    check_verified(path, replace(options(path), sizes={}), awkward=None)
+@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+def test_verify_at_all_awkward_sizes(path: Path, check: bool) -> None:
+    check_verified(path, options(path), check=check, awkward=None)
+    check_verified(path, replace(options(path), sizes={}), check=check, awkward=None)
 
 
-def check_verified(path: Path, chosen: Options, awkward: int | None) -> None:
+def check_verified(path: Path, chosen: Options, *, check: bool, awkward: int | None) -> None:
     request = request_of(Source(path.name, path.read_text()), None, {}, chosen, None)
-    outcome = verify(request, device="host", check=False, blocks=None, seed=0, awkward=awkward)
+    outcome = verify(request, device="host", check=check, blocks=None, seed=0, awkward=awkward)
     assert outcome.ok, outcome.text()
     assert outcome.skips == (), outcome.text()
     assert [n for t in outcome.trials for n in t.notes] == []

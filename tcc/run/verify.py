@@ -8,6 +8,7 @@ kernel run at awkward sizes only; the outcome says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -19,9 +20,15 @@ from tcc.errors import CompileError, InternalError
 from tcc.frontend import tir
 from tcc.frontend.suggest import suggestion
 from tcc.run.checking import refuse_check
-from tcc.run.verify_inputs import Domain, find_domain
+from tcc.run.verify_inputs import Domain, Style, find_domain
 from tcc.run.verify_outcome import Outcome, Skip, Trial
-from tcc.run.verify_sizes import awkward_sizes, neighbouring_sizes, points, tensor_bytes
+from tcc.run.verify_sizes import (
+    awkward_sizes,
+    neighbouring_sizes,
+    points,
+    tensor_bytes,
+    tile_points,
+)
 from tcc.run.verify_trial import Pair, Settings, try_pair
 
 T = TypeVar("T")
@@ -34,9 +41,15 @@ FEW_POINTS = 1 << 30
 """Statement instances up to which all blocks run."""
 MOST_POINTS = 1 << 33
 """Statement instances up to which the reference kernel, one thread, is run."""
+MOST_PADDED = 1 << 26
+"""Points of all tiles, the padding of tiles included, up to which all blocks run at awkward sizes;
+fewer in the checking build."""
+FEW_BLOCKS = 8
 MOST_BYTES = 1 << 30
 SAMPLED_BLOCKS = 64
 MOST_FAILURES = 3
+STYLES = (Style.NORMAL, Style.WIDE, Style.SPOTTED)
+"""How inputs are drawn, in turn."""
 
 
 def verify(
@@ -82,7 +95,8 @@ class _Verification:
             if failures == MOST_FAILURES:
                 break
             if not self._is_too_large(pair):
-                trials.append(try_pair(pair, self._settings_for(pair)))
+                style = STYLES[len(trials) % len(STYLES)]
+                trials.append(try_pair(pair, replace(self._settings_for(pair), style=style)))
                 failures += not trials[-1].ok
         return Outcome(
             self._program.name,
@@ -179,9 +193,20 @@ class _Verification:
     def _settings_for(self, pair: Pair) -> Settings:
         """Blocks are sampled where the user asks for it, and where all are too many."""
         blocks = self._settings.blocks
-        if blocks is None and points(pair.domain.program, pair.domain.sizes) > FEW_POINTS:
+        if pair.why == "awkward":
+            blocks = FEW_BLOCKS if self._is_padded(pair) else None
+        elif blocks is None and points(pair.domain.program, pair.domain.sizes) > FEW_POINTS:
             blocks = SAMPLED_BLOCKS
-        return replace(self._settings, blocks=None if pair.why == "awkward" else blocks)
+        return replace(self._settings, blocks=blocks)
+
+    def _is_padded(self, pair: Pair) -> bool:
+        """Whether sizes that overflow the grid make too many blocks with little to do."""
+        if self._is_fixed:
+            return False
+        launches, sizes = pair.optimized.interface.launches, pair.domain.sizes
+        blocks = max(math.prod(g.evaluate(sizes) for g in launch.grid) for launch in launches)
+        padded = blocks * tile_points(_present(self._given.plan))
+        return padded > (MOST_PADDED // 16 if self._settings.check else MOST_PADDED)
 
     def _skip(self, sizes: Mapping[str, int], why: str, reason: str) -> None:
         self._skips.append(Skip(dict(sizes), why, reason))

@@ -21,6 +21,7 @@ class Comparison:
 
     `first` is the storage index of the first wrong element, `got` and `expected` its values as
     text. `largest` is the largest error of all compared elements; NaN when none could be measured.
+    `nans` counts those of the compared elements that are NaN in the reference.
     """
 
     tensor: str
@@ -68,7 +69,7 @@ def compare(
             agree |= (error <= response.spread) & ~unwritten
     wrong = mask & ~agree
     finite = error[mask & np.isfinite(error)]
-    nans = int(np.count_nonzero(_is_nan(want, kind)))
+    nans = int(np.count_nonzero(mask & _is_nan(want, kind)))
     count = int(np.count_nonzero(wrong))
     result = Comparison(
         tensor,

@@ -23,14 +23,16 @@ SMALL = 8
 class Style(Enum):
     """How floats without a given range are drawn.
 
-    Some suit logarithms and roots; wide ones overflow an exponential whose argument is not kept
-    small by a right maximum.
+    Some suit logarithms and roots. Wide ones overflow an exponential whose argument is not kept
+    small by a right maximum. Spotted ones have NaN in a third of the slices along one dimension:
+    an element that a kernel reads and has to multiply by 0 shows, because it does not vanish.
     """
 
     NORMAL = "standard normal"
     UNIT = "uniform in (0.05, 0.95)"
     ABOVE_ONE = "uniform in (1, 2)"
     WIDE = "normal with a deviation of 100"
+    SPOTTED = "standard normal, some slices NaN"
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,38 @@ def draw(domain: Domain, style: Style, seed: int) -> dict[str, Array]:
         shape = tuple(e.evaluate(sizes) for e in tensor.shape)
         rng = np.random.default_rng([seed, zlib.crc32(name.encode()), *shape])
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
+        if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:
+            values = _spotted(values, _kept_dims(program, name), rng)
         arrays[name] = values.astype(numpy_type(tensor.type))
     return arrays
+
+
+def _kept_dims(program: tir.Program, tensor: str) -> tuple[int, ...]:
+    """The dimensions of a tensor that no read sums over: a NaN in a slice leaves others alone."""
+    kept = set(range(program.tensors[tensor].rank))
+    for statement in program.statements:
+        for read in tir.walk(statement.value):
+            if isinstance(read, tir.Read) and read.tensor == tensor:
+                kept &= {d for d, s in enumerate(read.subscripts) if _is_kept(s, statement)}
+    return tuple(sorted(kept))
+
+
+def _is_kept(subscript: tir.Expression, statement: tir.Statement) -> bool:
+    names = {e.name for e in tir.walk(subscript) if isinstance(e, tir.Index)}
+    return bool(names) and not names & set(statement.reductions)
+
+
+def _spotted(values: Array, dims: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """With NaN in a third of the slices along one of the dimensions that has several."""
+    long = [d for d in dims if values.shape[d] > 1]
+    if not long:
+        return values
+    dim = long[rng.integers(len(long))]
+    extent = values.shape[dim]
+    chosen = rng.permutation(extent)[: max(1, extent // 3)]
+    spotted = np.moveaxis(values.copy(), dim, 0)
+    spotted[chosen] = np.nan
+    return np.moveaxis(spotted, 0, dim)
 
 
 def _values(
@@ -103,7 +135,7 @@ def _values(
 
 def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> Array:
     match style:
-        case Style.NORMAL:
+        case Style.NORMAL | Style.SPOTTED:
             return np.asarray(rng.standard_normal(shape, dtype=np.float64))
         case Style.UNIT:
             return np.asarray(rng.uniform(0.05, 0.95, shape))

@@ -71,8 +71,15 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether there was a trial, and the kernels agreed in all."""
-        return bool(self.trials) and all(t.ok for t in self.trials)
+        """Whether there was a trial, the kernels agreed in all, and that says something."""
+        return bool(self.trials) and all(t.ok for t in self.trials) and not self.blind
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """The outputs of which no trial compared a number: the reference has NaN everywhere."""
+        found = [c for t in self.trials if t.ok for c in t.comparisons if c.compared]
+        seen = {c.tensor for c in found if c.nans < c.compared}
+        return tuple(dict.fromkeys(c.tensor for c in found if c.tensor not in seen))
 
     def text(self) -> str:
         """A table with a line for each trial, then what went wrong; ends in a newline."""
@@ -93,6 +100,7 @@ class Outcome:
             "device": self.device,
             "seed": self.seed,
             "stopped": self.stopped,
+            "blind": self.blind,
             "trials": [{"ok": t.ok, **asdict(t)} for t in self.trials],
             "skips": [asdict(s) for s in self.skips],
         }
@@ -106,6 +114,9 @@ class Outcome:
         if failed:
             rest = "; the rest was not tried" if self.stopped else ""
             return f"failed: the kernels disagree in {len(failed)} of {total} of the sizes{rest}"
+        if self.blind:
+            names = " and ".join(f"`{n}`" for n in self.blind)
+            return f"failed: nothing is known of {names}: no number to compare with"
         return f"ok: the kernels agree in {total} of the sizes"
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcc.affine import Affine, var
 from tcc.frontend import tir
+from tcc.kernel.digits import GRID_LIMITS
 from tcc.run.reference import index_box
 from tcc.sched.plan import Plan
 
@@ -23,17 +25,40 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class _Steered:
-    """One size, and what decides how large it should be: an extent that it makes, its tile."""
+    """One size, and what decides how large it should be: an extent that it makes, its tile.
+
+    `flight`: tiles that a pipeline has in flight, 0 where there is no loop over tiles. `wave`: the
+    extent at which the grid has too few blocks, 0 where it never has.
+    """
 
     name: str
     extent: Affine
     tile: int
+    flight: int = 0
+    wave: int = 0
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """Extents around the tile, those first at which guards matter most.
+
+        The largest has one tile more than a pipeline has buffers.
+        """
+        tile = self.tile
+        near = (tile + 1, tile + VECTOR, max(1, tile - 1))
+        return (1, *near, max(self.flight, 2) * tile + 1, _next_prime(tile + 1), tile)
 
 
 def points(program: tir.Program, sizes: Mapping[str, int]) -> int:
     """Statement instances of a run, triangular ranges counted as boxes."""
     boxes = (index_box(s, sizes) for s in program.statements)
     return sum(math.prod(high - low for low, high in box) for box in boxes)
+
+
+def tile_points(plan: Plan) -> int:
+    """The points that a block has, of all its digits and of one tile of each reduction loop."""
+    return max(
+        math.prod((*(d.covered for d in k.dims), *(p.tile for p in k.loops))) for k in plan.kernels
+    )
 
 
 def tensor_bytes(program: tir.Program, sizes: Mapping[str, int]) -> int:
@@ -55,8 +80,9 @@ def awkward_sizes(
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
     First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime and t, for the tile t of each;
-    then mixtures of these. What is too much work is shrunk, least tiled sizes first. Sizes move
-    until the `conditions` hold, where that is possible for one size alone.
+    then each where the grid has too few blocks, then mixtures of the first ones. What is too much
+    work is shrunk, least tiled sizes first. Sizes move until the `conditions` hold, where that is
+    possible for one size alone.
     """
     forms = tuple(c.expression for c in conditions)
     space = _Space(program, forms, _steered(program, plan, fixed), fixed)
@@ -88,12 +114,22 @@ class _Space:
             sizes = self.solved(wanted)
             if points(self.program, sizes) <= MOST_POINTS or max(wanted) == 1:
                 return sizes
-            # The largest of the least tiled: its neighbourhood matters least.
-            tiles = [s.tile for s in self.steered]
-            loose = [i for i, w in enumerate(wanted) if w > min(UNTILED, tiles[i])]
-            loose = loose or [i for i, w in enumerate(wanted) if w > 1]
-            at = min(loose, key=lambda i: (tiles[i], -wanted[i]))
-            wanted[at] = max(c for c in (1, *_candidates(tiles[at]), 2, 3) if c < wanted[at])
+            at = self._least(wanted)
+            smaller = (1, *self.steered[at].candidates, 2, 3)
+            wanted[at] = max(c for c in smaller if c < wanted[at])
+
+    def _least(self, wanted: list[int]) -> int:
+        """Which extent matters least; two tiles are enough of what has no pipeline."""
+        tiles = [s.tile for s in self.steered]
+        tall = [
+            i for i, s in enumerate(self.steered) if not s.flight and wanted[i] > s.tile + VECTOR
+        ]
+        if tall:
+            return max(tall, key=lambda i: wanted[i])
+        # The largest of the least tiled.
+        loose = [i for i, w in enumerate(wanted) if w > min(UNTILED, tiles[i])]
+        loose = loose or [i for i, w in enumerate(wanted) if w > 1]
+        return min(loose, key=lambda i: (tiles[i], -wanted[i]))
 
     def solved(self, targets: list[int]) -> dict[str, int]:
         """The smallest sizes that make each extent as large as its target."""
@@ -159,19 +195,16 @@ def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, 
 
 
 def _targets(steered: tuple[_Steered, ...], seed: int) -> Iterator[list[int]]:
-    """Extents to aim at: the same kind for all sizes, then mixtures."""
-    kinds = [_candidates(s.tile) for s in steered]
+    """Extents to aim at: the same kind for all sizes, waves, then mixtures."""
+    kinds = [s.candidates for s in steered]
     for of_one_kind in zip(*kinds, strict=True):
         yield list(of_one_kind)
+    for at, size in enumerate(steered):
+        if 0 < size.wave <= MOST_POINTS:
+            yield [size.wave if k == at else 1 for k in range(len(steered))]
     chance = random.Random(seed)
     for _ in range(8 * len(steered) + 32):
         yield [chance.choice(k) for k in kinds]
-
-
-def _candidates(tile: int) -> tuple[int, ...]:
-    """Extents around a tile, those first at which guards matter most."""
-    ragged = (tile + 1, tile + VECTOR, max(1, tile - 1), 2 * tile + 1, _next_prime(tile + 1))
-    return (1, *ragged, tile)
 
 
 def _next_prime(above: int) -> int:
@@ -191,6 +224,29 @@ def _tiles(plan: Plan) -> dict[str, int]:
     return tiles
 
 
+def _flight(plan: Plan) -> dict[str, int]:
+    """How many tiles of each reduction index are in flight, at most."""
+    flight: dict[str, int] = {}
+    for kernel in plan.kernels:
+        for loop in kernel.loops:
+            flight[loop.dim] = max(flight.get(loop.dim, 1), kernel.pipeline)
+    return flight
+
+
+def _waves(plan: Plan) -> dict[str, int]:
+    """The extent at which a dimension has more tiles than its axis has blocks, one more."""
+    waves: dict[str, int] = {}
+    for kernel in plan.kernels:
+        axes = Counter(d.grid_axis for d in kernel.dims)
+        for dim in kernel.dims:
+            if dim.grid_axis is None or axes[dim.grid_axis] > 1:
+                continue
+            limit = GRID_LIMITS[dim.grid_axis]
+            extent = min(dim.blocks or limit, limit) * dim.tile + 1
+            waves[dim.dim] = min(waves.get(dim.dim, extent), extent)
+    return waves
+
+
 def _row_tile(plan: Plan) -> int:
     """What the threads of a block take at once of the loops that they share."""
     return max((k.row.threads * k.row.vector for k in plan.kernels if k.row), default=1)
@@ -198,7 +254,7 @@ def _row_tile(plan: Plan) -> int:
 
 def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> tuple[_Steered, ...]:
     """Each open size with its most tiled extent; sizes that only add to extents come first."""
-    tiles, row = _tiles(plan), _row_tile(plan)
+    tiles, row, flight, waves = _tiles(plan), _row_tile(plan), _flight(plan), _waves(plan)
     found: dict[str, _Steered] = {}
     for name in program.sizes:
         if name not in fixed:
@@ -211,10 +267,9 @@ def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> tupl
             owner = _owner(extent, found)
             tile = row if index in shared else tiles.get(index, 1)
             if owner is not None and (found[owner].extent.is_constant or tile > found[owner].tile):
-                found[owner] = _Steered(owner, extent, max(tile, 1))
-    steered = [
-        _Steered(s.name, s.extent, s.tile if s.tile > 1 else UNTILED) for s in found.values()
-    ]
+                wave = waves.get(index, 0)
+                found[owner] = _Steered(owner, extent, max(tile, 1), flight.get(index, 0), wave)
+    steered = [replace(s, tile=s.tile if s.tile > 1 else UNTILED) for s in found.values()]
     return tuple(sorted(steered, key=lambda s: len(s.extent.variables)))
 
 

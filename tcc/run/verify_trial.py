@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,8 @@ RESPONSE_POINTS = 1 << 26
 """Statement instances up to which the oracle measures the response to noise."""
 CHECKING_COST = 12.0
 """How much slower the checking build may be."""
+PLAIN_STYLES = (Style.NORMAL, Style.UNIT, Style.ABOVE_ONE)
+"""From the first of these without NaN in the outputs most can be learned."""
 _ORDERS = {Order.FORWARD: "ascending", Order.REVERSE: "descending"}
 
 
@@ -48,9 +50,10 @@ class Pair:
 class Settings:
     """How pairs are compared.
 
-    `blocks`: run only that many blocks of the last launch, its last one among them (host).
+    `blocks`: run only that many blocks of the last launch, its last and first among them (host).
     `check`: run the optimized kernel in the checking build (host). `make`: what makes a device
-    from its keywords, instead of `HostDevice` or `CudaDevice`.
+    from its keywords, instead of `HostDevice` or `CudaDevice`. `style`: how inputs are drawn,
+    where the reference makes something of them.
     """
 
     device: str
@@ -59,14 +62,16 @@ class Settings:
     seed: int
     check: bool = False
     make: Callable[..., Device] | None = None
+    style: Style = Style.NORMAL
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a reference kernel makes of some inputs."""
+    """What a reference kernel makes of some inputs, which are drawn in a style."""
 
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
+    style: Style = Style.NORMAL
 
 
 def expect(pair: Pair, settings: Settings) -> Expected:
@@ -110,9 +115,17 @@ class _Run:
     def failure(self) -> Failure | None:
         """Run both kernels, the optimized one in both orders of the threads; what is wrong."""
         try:
-            inputs, want = self.expected.inputs, self.expected.outputs
+            expected = self.expected
         except RunError as problem:
             return crash(self._domain, problem, "", of="the reference kernel fails: ")
+        found = self._disagreement(expected.inputs, expected.outputs)
+        if found is None or expected.style is Style.NORMAL:
+            return found
+        return replace(found, details=(*found.details, f"inputs: {expected.style.value}"))
+
+    def _disagreement(
+        self, inputs: Mapping[str, Array], want: Mapping[str, Array]
+    ) -> Failure | None:
         hole = self._unwritten(want)
         if hole is not None:
             return hole
@@ -132,16 +145,27 @@ class _Run:
 
     @cached_property
     def expected(self) -> Expected:
-        """Inputs, and what the reference makes of them: the first draw without NaN, if any."""
-        tried: list[tuple[int, dict[str, Array], dict[str, Array]]] = []
-        for style in Style if self._has_free_floats() else (Style.NORMAL,):
+        """Inputs, and what the reference makes of them: the first draw that tells something."""
+        tried: list[tuple[int, Expected]] = []
+        for style in self._styles():
             inputs = draw(self._domain, style, self._settings.seed)
             want = self._call(self._plain_device(), self._pair.reference, inputs)
-            tried.append((sum(map(_not_finite, want.values())), inputs, want))
-            if tried[-1][0] == 0:
-                break
-        _, inputs, want = min(tried, key=lambda t: t[0])
-        return Expected(inputs, want)
+            found = Expected(inputs, want, style)
+            missing = sum(map(_not_finite, want.values()))
+            if style is Style.SPOTTED:
+                if all(map(_has_finite, want.values())):
+                    return found
+                continue
+            if missing == 0:
+                return found
+            tried.append((missing, found))
+        return min(tried, key=lambda t: t[0])[1]
+
+    def _styles(self) -> tuple[Style, ...]:
+        """How to draw inputs, in the order in which that is tried."""
+        if not self._has_free_floats():
+            return (Style.NORMAL,)
+        return (self._settings.style, *(s for s in PLAIN_STYLES if s is not self._settings.style))
 
     def _unwritten(self, want: Mapping[str, Array]) -> Failure | None:
         """A float that the reference never writes: on a CPU no operation sets all bits of a NaN."""
@@ -191,10 +215,13 @@ class _Run:
         x, y, z = (g.evaluate(self._domain.sizes) for g in launches[-1].grid)
         if x * y * z <= self._settings.blocks:
             return {}
-        last = x * y * z - 1  # in the corner where tiles may reach beyond the problem
+        # The last is in the corner where tiles may reach beyond the problem; the first is one of
+        # those that run again where the grid has too few blocks.
+        last = x * y * z - 1
+        always = (last, 0)[: self._settings.blocks]
         chance = random.Random(self._settings.seed)
-        chosen = sorted(chance.sample(range(last), self._settings.blocks - 1))
-        return {len(launches) - 1: (*chosen, last)}
+        chosen = chance.sample(range(1, last), self._settings.blocks - len(always))
+        return {len(launches) - 1: tuple(sorted((*chosen, *always)))}
 
     def _compare_all(
         self, inputs: Mapping[str, Array], got: Mapping[str, Array], want: Mapping[str, Array]
@@ -243,6 +270,10 @@ def _not_finite(values: Array) -> int:
     if values.dtype.kind in "iub":
         return 0
     return int(np.count_nonzero(~np.isfinite(values.astype(np.float64))))
+
+
+def _has_finite(values: Array) -> bool:
+    return _not_finite(values) < values.size
 
 
 def _nan_notes(found: tuple[Comparison, ...]) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import product
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from tcc.run.findings import FindingsError
 from tcc.run.host import HostDevice, Order
 from tcc.run.host_build import FLAGS, SHIM, glue_text
 from tcc.run.toolchain import find_cxx
-from tcc.run.verify_inputs import Style, draw, find_domain
+from tcc.run.verify import STYLES
+from tcc.run.verify_inputs import draw, find_domain
 from tcc.run.verify_sizes import awkward_sizes
 from tcc.source import Source
 from tests.mutation.mutants import Mutant
@@ -30,6 +32,8 @@ from tests.mutation.mutants import Mutant
 TOLERANCE = 1e-5
 """Of the largest element: a changed order of additions rounds otherwise, a missing one shows."""
 TIMEOUT_S = 20.0
+MANY = 30_000
+"""Sizes above this are there for grids that have too few blocks."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -47,10 +51,11 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Run:
-    """Inputs, sizes of the launcher, and what the unmutated kernel gives."""
+    """Inputs, sizes of the launcher, the only blocks that run, what the unmutated kernel gives."""
 
     inputs: Arrays
     sizes: Mapping[str, int]
+    blocks: Mapping[int, Sequence[int]]
     want: Arrays
 
 
@@ -78,27 +83,37 @@ def fixed_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> S
 
 def open_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
     """A program compiled for any sizes; run at those of its options, at awkward ones, and at
-    awkward multiples of four, which may have a kernel of their own.
+    awkward multiples of four, which may have a kernel of their own. The last sizes, at which the
+    grid has too few blocks, take longest.
     """
     options = _options(path, depth)
     kernel = tcc_compile(path, options=replace(options, sizes={}))
+    conditions = [c.expression for c in kernel.compilation.preconditions]
     awkward = _uneven(kernel.compilation)
     even = {n: -(-v // 4) * 4 for n, v in awkward.items()}
-    conditions = [c.expression for c in kernel.compilation.preconditions]
     chosen = [options.sizes, awkward]
     if all(c.evaluate(even) >= 0 for c in conditions):
         chosen.append(even)
+    chosen += [s for s in _awkward(kernel.compilation) if max(s.values()) > MANY]
     name = f"{_name(path, depth)} at open sizes"
     return _subject(name, kernel.artifact, path, chosen, cache)
 
 
-def _uneven(found: Compilation) -> dict[str, int]:
-    """Awkward sizes with several tiles in each dimension, as far as the work allows."""
+def _awkward(found: Compilation) -> tuple[dict[str, int], ...]:
     assert found.program is not None
     assert found.plan is not None
-    several = awkward_sizes(found.program, found.preconditions, found.plan, {}, 40, 0)
-    uneven = [s for s in several if any(v % 4 for v in s.values())] or several
-    return max(uneven, key=lambda s: (min(*s.values(), 20), sum(s.values())))
+    return awkward_sizes(found.program, found.preconditions, found.plan, {}, 40, 0)
+
+
+def _uneven(found: Compilation) -> dict[str, int]:
+    """Awkward sizes with several tiles in each dimension, as far as the work allows.
+
+    Those at which pipelines wrap around, not multiples of four.
+    """
+    several = [s for s in _awkward(found) if max(s.values()) <= MANY]
+    chosen = several[min(4, len(several) - 1)]
+    odd = {n: v + 1 if v > 4 and v % 4 == 0 else v for n, v in chosen.items()}
+    return odd if all(c.expression.evaluate(odd) >= 0 for c in found.preconditions) else chosen
 
 
 def _spelled(sizes: Mapping[str, int]) -> str:
@@ -128,24 +143,35 @@ def _subject(
     program = tcc_compile(path, options=replace(options, sizes={})).compilation.program
     assert program is not None
     runs = []
-    # Two draws: a lost part of a minimum shows only where the minimum lies in it.
-    for sizes, style in product(assignments, (Style.NORMAL, Style.WIDE)):
-        inputs = draw(find_domain(program, sizes, options.verify.inputs), style, 1)
+    for sizes in assignments:
+        domain = find_domain(program, sizes, options.verify.inputs)
         given = {n: sizes[n] for n in artifact.interface.symbolic}
-        checked = HostDevice(check=True, workers=1, cache=cache).check(artifact, inputs, given)
-        assert not checked.findings, "\n".join(f.text() for f in checked.findings)
-        runs.append(Run(inputs, given, checked.outputs))
+        blocks = _first_and_last(artifact, sizes)
+        for style in STYLES:
+            inputs = draw(domain, style, 1)
+            device = HostDevice(check=True, workers=1, blocks=blocks, cache=cache)
+            checked = device.check(artifact, inputs, given)
+            assert not checked.findings, "\n".join(f.text() for f in checked.findings)
+            runs.append(Run(inputs, given, blocks, checked.outputs))
     return Subject(name, artifact, tuple(runs))
+
+
+def _first_and_last(artifact: Artifact, sizes: Mapping[str, int]) -> Mapping[int, Sequence[int]]:
+    """The blocks to run, by launch, where the grid has too few for the tiles; else all."""
+    if max(sizes.values(), default=0) <= MANY:
+        return {}
+    grids = (launch.grid for launch in artifact.interface.launches)
+    counts = [prod(g.evaluate(sizes) for g in grid) for grid in grids]
+    return {k: sorted({0, count - 1}) for k, count in enumerate(counts) if count > MANY}
 
 
 def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict, str]:
     """The first that catches a mutant, and its words."""
     artifact = replace(subject.artifact, cuda_source=mutant.text)
-    check = HostDevice(check=True, workers=1, timeout_s=TIMEOUT_S, cache=cache)
-    reverse = HostDevice(order=Order.REVERSE, workers=1, timeout_s=TIMEOUT_S, cache=cache)
     try:
-        for device in (check, reverse):
+        for settings in ({"check": True}, {"order": Order.REVERSE}):
             for run in subject.runs:
+                device = _device(run, cache, **settings)
                 got = device.run(artifact, run.inputs, run.sizes)
                 for name, want in run.want.items():
                     if not _same(got[name], want):
@@ -157,6 +183,10 @@ def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict
     except (ToolchainError, CompileError) as problem:
         return Verdict.REJECTED, str(problem)
     return Verdict.SURVIVED, ""
+
+
+def _device(run: Run, cache: ObjectCache, **settings: Any) -> HostDevice:
+    return HostDevice(workers=1, blocks=run.blocks, timeout_s=TIMEOUT_S, cache=cache, **settings)
 
 
 def explain(subject: Subject, mutant: Mutant, cache: ObjectCache) -> Verdict:
@@ -187,10 +217,9 @@ def is_reached(subject: Subject, mutant: Mutant, cache: ObjectCache) -> bool:
         at += 1 if not lines[at].lstrip().startswith("}") else -1
     trapped = [*lines[:at], "__builtin_trap();", *lines[at:]]
     artifact = replace(subject.artifact, cuda_source="\n".join(trapped))
-    device = HostDevice(workers=1, timeout_s=TIMEOUT_S, cache=cache)
     try:
         for run in subject.runs:
-            device.run(artifact, run.inputs, run.sizes)
+            _device(run, cache).run(artifact, run.inputs, run.sizes)
     except (RunError, ToolchainError):
         return True
     return False

@@ -185,9 +185,47 @@ def test_logarithms_get_positive_inputs() -> None:
 
 def test_nan_everywhere_is_told() -> None:
     text = "def f(float(N) A) -> (B) { B(i) = sqrt(-1.0 - abs(A(i))) }"
-    outcome = run(request(text, N=5), awkward=0)
-    assert outcome.ok
+    outcome = run(request(text, N=5), awkward=2)
+    assert not outcome.ok
     assert "note: `B` is NaN in the reference: give ranges under `verify: inputs`" in outcome.text()
+    assert outcome.text().endswith("failed: nothing is known of `B`: no number to compare with\n")
+    data = json.loads(outcome.json())
+    assert (data["ok"], data["blind"]) == (False, ["B"])
+
+
+def test_nan_at_some_sizes_is_no_fault() -> None:
+    """A variance of one value is 0 / 0."""
+    text = "def f(float(N) A) -> (V) { V +=! A(i) * A(i)\n V = V / (N - 1) * 0.0 }"
+    outcome = run(request(text, N=5), awkward=2)
+    assert outcome.ok, outcome.text()
+    assert outcome.blind == ()
+    assert "`V` is NaN in the reference" in outcome.text()
+
+
+SUMS = "def f(float(N, K) A, float(K) W) -> (B) { B(i) +=! A(i, k) * W(k) }"
+
+
+def test_an_element_times_zero_is_seen(breaks: Callable[..., None]) -> None:
+    """It vanishes, unless it is NaN: every third trial has some."""
+    breaks(r"(B\[i\] = [^;]*);", r"\1 + (i + 1 < N ? A[(i + 1) * K] * 0.0f : 0.0f);")
+    outcome = run(request(SUMS, {"preset": "naive"}), awkward=3)
+    assert [t.ok for t in outcome.trials] == [True, True, False]
+    assert "is nan, the reference has" in outcome.text()
+    assert "inputs: standard normal, some slices NaN" in outcome.text()
+
+
+def test_an_exponential_without_its_maximum_is_seen(breaks: Callable[..., None]) -> None:
+    """Where inputs are large it overflows."""
+    text = """def f(float(N, K) A) -> (B) {
+        T(i) max=! A(i, k)
+        E(i, k) = exp(A(i, k) - T(i))
+        S(i) +=! E(i, k)
+        B(i, k) = E(i, k) / S(i)
+    }"""
+    breaks(r"expf\(([^;]*?) - [^;]*?\)", r"expf(\1)")
+    outcome = run(request(text, {"preset": "naive"}), awkward=3)
+    assert not outcome.trials[1].ok
+    assert "inputs: normal with a deviation of 100" in outcome.text()
 
 
 def test_nan_against_a_number(breaks: Callable[..., None]) -> None:

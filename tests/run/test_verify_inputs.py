@@ -152,3 +152,19 @@ def test_a_seed_repeats_the_draw() -> None:
     assert all((one[n] == two[n]).all() for n in one)
     assert (one["A"] != draw(found, Style.NORMAL, 6)["A"]).any()
     assert (one["A"] != one["B"]).any()
+
+
+def test_spots_leave_slices_without() -> None:
+    text = "def f(float(M, K) A, float(K, N) B, float(K) W) -> (C) { C(m, n) +=! A(m, k) * B(k, n) * W(k) }"
+    arrays = draw(domain(text, {}, M=9, K=5, N=7), Style.SPOTTED, 0)
+    spots = {name: np.isnan(values) for name, values in arrays.items()}
+    assert spots["A"].all(axis=1).sum() == spots["A"].any(axis=1).sum() == 3
+    assert spots["B"].all(axis=0).sum() == spots["B"].any(axis=0).sum() == 2
+    assert not spots["W"].any()
+    limited = draw(domain(text, {"A": (0.0, 1.0)}, M=1, K=5, N=1), Style.SPOTTED, 0)
+    assert not any(np.isnan(values).any() for values in limited.values())
+
+
+def test_wide() -> None:
+    found = domain("def f(float(N) A) -> (B) { B(i) = A(i) }", {}, N=1000)
+    assert np.abs(draw(found, Style.WIDE, 0)["A"]).max() > 200

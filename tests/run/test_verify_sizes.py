@@ -67,6 +67,20 @@ def test_sizes_without_a_tile_stay_small() -> None:
     assert max(s["K"] for s in sizes) <= 7
 
 
+def test_a_pipeline_wraps_around() -> None:
+    kernel = KernelPlan("k", (), (LoopPlan("k", 8),), pipeline=3)
+    assert 25 in {s["K"] for s in choose(MATMUL, Plan((kernel,)), count=7)}
+
+
+def test_more_tiles_than_the_grid_has_blocks() -> None:
+    dims = (DimPlan("m", 4, 0, blocks=10), DimPlan("n", 1, 1), DimPlan("k", 64, 2))
+    sizes = choose(MATMUL, Plan((KernelPlan("k", dims),)), count=9)[7:]
+    assert sizes == ({"M": 41, "N": 1, "K": 1}, {"M": 1, "N": 65536, "K": 1})
+    shared = (DimPlan("m", 4, 1, blocks=10), DimPlan("n", 1, 1))
+    assert len(choose(MATMUL, Plan((KernelPlan("k", shared),)), count=7)) == 7
+    assert {s["M"] for s in choose(MATMUL, Plan((KernelPlan("k", shared),)))} < set(range(40))
+
+
 def test_fixed_sizes_stay() -> None:
     sizes = choose(MATMUL, plan(("m", 32)), count=5, K=100)
     assert {s["K"] for s in sizes} == {100}
