@@ -50,6 +50,7 @@ check: $(VENV)/.developed ## Check format, lint rules and types
 
 docs: $(VENV)/.developed ## Write the generated parts of the documents anew
 	$(BIN)/python -m tests.generate_docs
+	$(BIN)/python -m tests.generate_grammar
 
 format: $(VENV)/.developed ## Format the sources, and fix what can be fixed without a decision
 	$(BIN)/ruff format .
