@@ -47,6 +47,8 @@ def called_def(statement: ast.CallStatement, scope: Scope) -> ast.Definition | N
         message = f"cannot find def `{name.text}`"
         if is_builtin:
             message = f"`{name.text}` is a builtin function, which gives one value"
+        elif scope.is_tensor(name.text):
+            message = f"`{name.text}` is a tensor, and an element is assigned to one target"
         help = () if is_builtin else suggestion(name.text, scope.defs)
         scope.report.add(error("E0201", message, name.span, "not a def", help=help))
         return None

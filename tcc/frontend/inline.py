@@ -93,6 +93,9 @@ class _Call:
         """Whether the call could be put in; what stands in the way is reported."""
         statement, scope = self._statement, self._scope
         sound = calls.check_targets(statement, scope)
+        if scope.is_tensor(statement.callee.text):
+            calls.called_def(statement, scope)
+            return False
         arguments = [calls.argument(a, scope) for a in statement.arguments]
         definition = calls.called_def(statement, scope)
         if definition is None:

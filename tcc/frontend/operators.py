@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 
 from tcc.diagnostics import Report, error, warning
@@ -25,6 +26,15 @@ class Operators:
     def __init__(self, report: Report, known: Mapping[str, int]) -> None:
         self._report = report
         self._known = known
+        self._conditional = 0
+        """How many conditions decide whether what is typed now is computed at all."""
+
+    @contextmanager
+    def under_condition(self) -> Iterator[None]:
+        """What is typed inside is computed lazily: only where a condition holds."""
+        self._conditional += 1
+        yield
+        self._conditional -= 1
 
     # -- one operand -----------------------------------------------------------------------
 
@@ -104,13 +114,25 @@ class Operators:
             help = (f"use `fmod({a}, {b})`",)
             self._report.add(error("E0213", message, node.span, met[0].value, help=help))
             return False
-        if right.type.is_integer and affine_form(right.expression) == _ZERO:
+        if right.type.is_integer and (sizes := self._sizes_of_zero(right)) is not None:
             message = f"`{expression_text(node)}` divides by zero"
-            self._report.add(error("E0218", message, node.right.span, "this is 0"))
+            given = ", ".join(f"{s} = {self._known[s]}" for s in sizes)
+            notes = (f"with {given}",) if given else ()
+            self._report.add(error("E0218", message, node.right.span, "this is 0", notes=notes))
             return False
         if node.operator == "/" and left.type.is_integer and right.type.is_integer:
             self._warn_always_zero(left, right, node)
         return True
+
+    def _sizes_of_zero(self, divisor: Value) -> tuple[str, ...] | None:
+        """The given sizes at which a divisor is zero and surely used; None when it is not."""
+        form = affine_form(divisor.expression)
+        if form is None or form == _ZERO:
+            return None if form is None else ()
+        sizes = form.variables
+        if self._conditional or not sizes <= self._known.keys() or form.evaluate(self._known):
+            return None
+        return tuple(s for s in self._known if s in sizes)
 
     def _warn_always_zero(self, left: Value, right: Value, node: ast.Binary) -> None:
         numerator, denominator = affine_form(left.expression), affine_form(right.expression)
@@ -182,13 +204,21 @@ class Operators:
         return False
 
     def is_subscript(self, value: Value, tree: ast.Expression, what: str) -> bool:
-        """Report a subscript or bound that is no integer."""
+        """Report a subscript that is no integer."""
+        return self._is_integer(value, tree, what, f"cast it: `int32({expression_text(tree)})`")
+
+    def is_bound(self, value: Value, tree: ast.Expression, what: str) -> bool:
+        """Report a bound that is no integer; a cast would not make it affine."""
+        help = "make it of sizes, index variables and integers"
+        if isinstance(value.expression, tir.Literal):
+            help = f"write `{round(value.expression.value)}`"
+        return self._is_integer(value, tree, what, help)
+
+    def _is_integer(self, value: Value, tree: ast.Expression, what: str, help: str) -> bool:
         if value.type.is_integer:
             return True
-        text = expression_text(tree)
-        message = f"{what} must be an integer, and `{text}` is {value.type.value}"
-        help = (f"cast it: `int32({text})`",)
-        self._report.add(error("E0210", message, tree.span, value.type.value, help=help))
+        message = f"{what} must be an integer, and `{expression_text(tree)}` is {value.type.value}"
+        self._report.add(error("E0210", message, tree.span, value.type.value, help=(help,)))
         return False
 
     def _is_number(self, value: Value, tree: ast.Expression) -> bool:

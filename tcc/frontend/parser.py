@@ -63,11 +63,15 @@ def _definitions(cursor: Cursor) -> list[Definition]:
                 help=("a program starts as in `def copy(float(N) A) -> (B) { B(i) = A(i) }`",),
             )
         )
+    unclosed = 0
     while not cursor.at_end:
         errors = len(cursor.errors)
         if cursor.at("def"):
             definition = _definition(cursor)
             found += [definition] if definition and errors == len(cursor.errors) else []
+            unclosed += cursor.at("def") and errors != len(cursor.errors)
+        while unclosed and cursor.accept("}"):  # of a def around the last one
+            unclosed -= 1
         if not cursor.at("def") and not cursor.at_end:
             if errors == len(cursor.errors):
                 cursor.unexpected(DEF)
@@ -174,6 +178,12 @@ def _dimension(cursor: Cursor) -> Name | Number:
 def _untyped(cursor: Cursor) -> Parameter:
     """An input that starts with a name: either an unknown type, or none."""
     word = cursor.token
+    if cursor.peek(1).kind is TokenKind.TYPE:
+        message = f"`{word.text}` is not a type"
+        help = ("remove it",)
+        cursor.errors.append(error("E0111", message, word.span, "expected a type", help=help))
+        cursor.advance()
+        return _parameter(cursor)
     guess = closest(word.text, SPELLINGS)
     followed = cursor.peek(1).kind is TokenKind.NAME or cursor.peek(1).text == "("
     if followed:

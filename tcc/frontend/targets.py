@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tcc.affine import Affine
 from tcc.diagnostics import Diagnostic, Label, error, warning
 from tcc.frontend import ast, tir
+from tcc.frontend.builtins import BUILTINS
 from tcc.frontend.names import dimension
 from tcc.frontend.requirements import Requirement
 from tcc.frontend.scope import Scope
@@ -32,7 +33,7 @@ def check_target(name: ast.Name, scope: Scope) -> bool:
     elif (meaning := _other_meaning(text, scope)) is not None:
         message = f"`{text}` is {meaning} and cannot be written"
         scope.report.add(error("E0203", message, name.span, meaning))
-        if scope.meaning(text) is None:
+        if scope.meaning(text) is None or text in BUILTINS:
             scope.unclear.add(text)
     elif text not in scope.read:
         scope.report.add(_unused(name, scope))

@@ -7,6 +7,7 @@ reported once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import assert_never
 
 from tcc.affine import var
@@ -14,7 +15,7 @@ from tcc.diagnostics import error
 from tcc.frontend import ast, tir
 from tcc.frontend.builtins import BUILTINS
 from tcc.frontend.literals import float_value, integer_value, overflows, too_large
-from tcc.frontend.operators import Operators
+from tcc.frontend.operators import LOGIC, Operators
 from tcc.frontend.promote import Commitment, Value, round_to
 from tcc.frontend.resolve import StatementNames, not_written
 from tcc.frontend.rewrite import size_node
@@ -35,8 +36,9 @@ class Typer:
         self._names = names
         self._operators = Operators(scope.report, scope.given)
         self._lets: dict[str, Value | None] = {}
-        for name, clause in names.lets.items():
-            self._lets[name] = self.value(clause.value)
+        with self._operators.under_condition():  # perhaps used only where one holds
+            for name, clause in names.lets.items():
+                self._lets[name] = self.value(clause.value)
 
     def value(self, expression: ast.Expression) -> Value | None:
         """The typed expression, or None after an error."""
@@ -61,7 +63,9 @@ class Typer:
                 assert_never(expression)
 
     def _binary(self, node: ast.Binary) -> Value | None:
-        left, right = self.value(node.left), self.value(node.right)
+        left = self.value(node.left)
+        with self._operators.under_condition() if node.operator in LOGIC else nullcontext():
+            right = self.value(node.right)
         if left and right:
             return self._operators.binary(left, right, node)
         for value, tree in ((left, node.left), (right, node.right)):
@@ -70,20 +74,26 @@ class Typer:
         return None
 
     def _conditional(self, node: ast.Conditional) -> Value | None:
-        condition, then = self.value(node.condition), self.value(node.then)
-        otherwise = self.value(node.otherwise)
+        condition = self.value(node.condition)
+        with self._operators.under_condition():
+            then, otherwise = self.value(node.then), self.value(node.otherwise)
         if condition and then and otherwise:
             return self._operators.select(condition, then, otherwise, node)
         if condition:
             self._operators.is_condition(condition, node.condition)
         return None
 
-    def integer(self, expression: ast.Expression, what: str) -> Value | None:
+    def subscript(self, expression: ast.Expression, what: str) -> Value | None:
         """A typed expression that must be an integer; `what` names it in the message."""
         value = self.value(expression)
-        if value is None or not self._operators.is_subscript(value, expression, what):
-            return None
-        return value
+        sound = value is not None and self._operators.is_subscript(value, expression, what)
+        return value if sound else None
+
+    def bound(self, expression: ast.Expression, what: str) -> Value | None:
+        """The same for a bound of a range."""
+        value = self.value(expression)
+        sound = value is not None and self._operators.is_bound(value, expression, what)
+        return value if sound else None
 
     # -- literals, casts, signs ------------------------------------------------------------
 
@@ -214,7 +224,7 @@ class Typer:
     def _read(
         self, name: ast.Name, arguments: Sequence[ast.Expression], tree: ast.Expression
     ) -> Value | None:
-        subscripts = [self.integer(a, f"a subscript of `{name.text}`") for a in arguments]
+        subscripts = [self.subscript(a, f"a subscript of `{name.text}`") for a in arguments]
         symbol = self._defined(name)
         if symbol is None or not self._has_rank(symbol, len(arguments), name, tree):
             return None

@@ -44,7 +44,7 @@ def loop_order(loops: tuple[str, ...], ranges: Mapping[str, tir.Range]) -> tuple
 def _bound(
     expression: ast.Expression, clause: ast.RangeClause, typer: Typer, scope: Scope
 ) -> Affine | None:
-    value = typer.integer(expression, f"a bound of `{clause.index.text}`")
+    value = typer.bound(expression, f"a bound of `{clause.index.text}`")
     if value is None:
         return None
     data = next((n for n in tir.walk(value.expression) if isinstance(n, tir.Read)), None)
