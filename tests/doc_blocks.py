@@ -7,7 +7,7 @@ The word after the three backticks says what a block is, the words after it what
     tc reject E0401  is rejected with exactly these codes
     yaml ok          is a valid options file; `yaml reject E0501` is not
     console          commands after `$ `, run by bash, with all that they print; not run where
-                     `needs=TOOL` names a program that is missing
+                     `needs=TOOL,TOOL` names a program that is missing
     pycon, python    runs; what a `>>>` prints is compared
 
 `file=NAME` writes a block to a file for the blocks below it. All blocks of a document run in one
@@ -54,9 +54,10 @@ class Block:
         return self._value("file")
 
     @property
-    def needs(self) -> str | None:
-        """The program without which the block cannot run."""
-        return self._value("needs")
+    def needs(self) -> tuple[str, ...]:
+        """The programs without which the block cannot run."""
+        value = self._value("needs")
+        return () if value is None else tuple(value.split(","))
 
     @property
     def entry(self) -> str | None:

@@ -109,7 +109,7 @@ def run_block(block: Block, names: dict[str, Any]) -> list[str]:
 
 
 def run_console(block: Block) -> list[str]:
-    if block.needs is not None and shutil.which(block.needs) is None:
+    if any(shutil.which(program) is None for program in block.needs):
         return []
     asked = commands(block)
     problems = []
