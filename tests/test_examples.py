@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tcc.run.host_build import FLAGS, SHIM
 from tcc.run.toolchain import find_nvcc
 from tests.doc_blocks import ROOT
 
-pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="nvcc is not installed")
+NEEDS_NVCC = pytest.mark.skipif(find_nvcc() is None, reason="nvcc is not installed")
 NEEDS_CMAKE = pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
 NO_GPU = 77
+STAND_IN = ROOT / "tests" / "run" / "gpu_stand_in"
 GENERATORS = {"make": "Unix Makefiles", "ninja": "Ninja"}
 
 
@@ -42,6 +44,7 @@ def is_right(program: Path) -> None:
     assert "no GPU" in text or "largest difference" in text
 
 
+@NEEDS_NVCC
 def test_one_command_builds_the_make_project(tmp_path):
     folder = project("cpp-make", tmp_path)
     built = outputs(run("make", at=folder))
@@ -58,6 +61,7 @@ def outputs(printed: str) -> list[str]:
     return [Path(w[w.index("-o") + 1]).name for w in words]
 
 
+@NEEDS_NVCC
 @pytest.mark.slow
 def test_the_make_project_checks_its_kernels(tmp_path):
     folder = project("cpp-make", tmp_path)
@@ -66,6 +70,7 @@ def test_the_make_project_checks_its_kernels(tmp_path):
 
 
 @NEEDS_CMAKE
+@NEEDS_NVCC
 @pytest.mark.slow
 def test_one_command_builds_and_tests_the_cmake_project(tmp_path):
     folder = project("cpp-cmake", tmp_path)
@@ -75,6 +80,7 @@ def test_one_command_builds_and_tests_the_cmake_project(tmp_path):
 
 
 @NEEDS_CMAKE
+@NEEDS_NVCC
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a_change_rebuilds_what_depends_on_it(generator, tmp_path):
@@ -105,6 +111,21 @@ def compiled(folder: Path) -> set[str]:
     assert objects == programs
     assert ("main.cpp.o" in printed) == bool(programs), "it includes the headers"
     return programs
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_the_program_is_right_on_the_host(tmp_path):
+    """Its own text with the emitted kernels, on a stand-in for the GPU."""
+    folder = project("cpp-make", tmp_path)
+    kernel = (*FLAGS, "-w", f"-I{SHIM}", "-x", "c++", "-c")
+    for name in ("linear", "softmax"):
+        run("make", f"build/{name}.cu", at=folder)
+        run("g++", *kernel, f"build/{name}.cu", "-o", f"{name}.o", at=folder)
+    run("g++", *kernel, str(STAND_IN / "device.cpp"), "-o", "device.o", at=folder)
+    run("g++", f"-I{STAND_IN}/program", "-Ibuild", "-c", "main.cpp", "-o", "main.o", at=folder)
+    objects = ("main.o", "device.o", "linear.o", "softmax.o")
+    run("g++", *objects, "-lm", "-o", "classify", at=folder)
+    assert "largest difference" in run("./classify", at=folder)
 
 
 def test_both_projects_are_the_same_program():

@@ -1,17 +1,18 @@
-// The calls of the CUDA runtime that a self-test makes besides launches, on memory of the host.
+// The calls of the CUDA runtime that small programs make besides launches, on memory of the host.
 // A self-test compiled with this before its own text runs on the host device.
 #pragma once
 
+#include <cuda_runtime.h>
+
+#ifdef __global__
 // The runtime has functions of these names of its own.
 #define abs libc_abs
 #define llabs libc_llabs
 #include <stdlib.h>
 #undef abs
 #undef llabs
-
 #include <string.h>
-
-#include <cuda_runtime.h>
+#endif
 
 typedef int* cudaEvent_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
@@ -34,6 +35,9 @@ static inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, c
   return memcpy(to, from, bytes), cudaSuccess;
 }
 static inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+static inline cudaError_t cudaStreamCreate(cudaStream_t*) { return cudaSuccess; }
+static inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 static inline cudaError_t cudaEventCreate(cudaEvent_t*) { return cudaSuccess; }
 static inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 static inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
