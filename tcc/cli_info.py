@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc.cli_inputs import Program, cannot_write, program, request
+from tcc.cli_outputs import check_not_read
 from tcc.cli_session import Session, put
 from tcc.codes import CODE, codes, page
 from tcc.errors import UsageError
@@ -36,7 +37,10 @@ def explain_command(session: Session, /, file: str, html: str | None, **given: A
     from tcc.explain.facts import explain
     from tcc.explain.text import text
 
-    asked = request(session, Program(file, **given))
+    wanted = Program(file, **given)
+    if html is not None:
+        check_not_read(html, [f for f in (file, wanted.options) if f is not None])
+    asked = request(session, wanted)
     compilation = compile_program(asked)
     session.report(compilation.diagnostics)
     for note in compilation.notes:

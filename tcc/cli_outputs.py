@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -111,14 +111,18 @@ def naming_of(prefix: str | None, namespace: str | None) -> Naming:
     return Naming(prefix, names)
 
 
+def check_not_read(output: str, inputs: Iterable[str]) -> None:
+    """UsageError for an output that is an input as well."""
+    if output != "-" and os.path.realpath(output) in {os.path.realpath(f) for f in inputs}:
+        raise UsageError(f"`{output}` is an input and would be overwritten")
+
+
 def check_outputs(chosen: Outputs, inputs: list[str]) -> None:
     """UsageError for outputs that overwrite an input or each other, or have no name."""
-    read = {os.path.realpath(f) for f in inputs}
     taken: set[str] = set()
     for file in (f for f in (*chosen.files, chosen.depfile) if f is not None):
+        check_not_read(file, inputs)
         path = file if file == "-" else os.path.realpath(file)
-        if path in read:
-            raise UsageError(f"`{file}` is an input and would be overwritten")
         if path in taken:
             raise UsageError(f"two outputs go to `{file}`")
         taken.add(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc.cli_inputs import Program, cannot_write, program, read_bytes, request
+from tcc.cli_outputs import check_not_read
 from tcc.cli_session import Session, put
 from tcc.diagnostics import error
 from tcc.errors import UsageError
@@ -48,8 +49,10 @@ def run_command(
     from tcc.api import Kernel
     from tcc.driver import compile_program
 
+    wanted = Program(**given)
+    check_not_read(outputs, [f for f in (wanted.file, wanted.options, inputs) if f is not None])
     arrays = _load(session, inputs)
-    asked = request(session, Program(**given))
+    asked = request(session, wanted)
     kernel = Kernel(asked, compile_program(asked))
     session.report(kernel.warnings)
     _save(session, outputs, kernel.run(arrays, device=device, check=check))

@@ -20,11 +20,14 @@ def write_all(outputs: Mapping[Path, bytes]) -> None:
     staged: dict[Path, Path] = {}
     try:
         for path, data in outputs.items():
-            if _is_special(path):
-                path.write_bytes(data)
-            else:
-                final = Path(os.path.realpath(path))
-                staged[final] = _stage(path, final, data)
+            try:
+                if _is_special(path):
+                    path.write_bytes(data)
+                else:
+                    final = Path(os.path.realpath(path))
+                    staged[final] = _stage(path, final, data)
+            except OSError as problem:  # a full disk has no name
+                raise OSError(problem.errno, problem.strerror, str(path)) from problem
         for final, temporary in staged.items():
             temporary.replace(final)
     finally:
@@ -44,10 +47,7 @@ def _stage(path: Path, final: Path, data: bytes) -> Path:
     if final.exists() and not os.access(final, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
     temporary = final.parent / f".{final.name[:100]}.{secrets.token_hex(6)}.tmp"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as problem:
-        raise type(problem)(problem.errno, problem.strerror, str(path)) from problem
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -77,3 +77,8 @@ def test_a_device_is_written_to(tmp_path):
 def test_a_long_name(tmp_path):
     write_all({tmp_path / ("x" * 255): b"a"})
     assert listing(tmp_path) == ["x" * 255]
+
+
+def test_a_full_disk_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_all({Path("/dev/full"): b"a"})
