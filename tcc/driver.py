@@ -31,7 +31,6 @@ from tcc.sched.check import check_program
 from tcc.sched.choose import choose_plan
 from tcc.sched.dependences import Dependences, compute_dependences
 from tcc.sched.dependences import text as dependences_text
-from tcc.sched.derivation import text as derivation
 from tcc.sched.fix import fix_sizes
 from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
@@ -342,7 +341,6 @@ class _State:
             lambda: lower_all(model, program, fixed, plan, check_bounds=self._check_bounds),
             lambda m: kernel_text(m.kernels),
         )
-        self._run.dumps["derivation"] = lambda: derivation(fixed, plan, program, request.target)
         self._lowering = Lowering(schedule, fixed, program, mapped)
         return mapped
 

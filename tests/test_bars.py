@@ -13,12 +13,12 @@ from bench.compile_time import schedule_seconds
 from bench.disassemble import compiler_name, find_tools, parse
 from bench.figures import Measured, measure_all
 from bench.mixes import loops_of, main_loop, mix_of
-from bench.occupancy import resident_blocks
 from bench.workloads import SPECS, WORKLOADS, Workload, workload
 from tcc.api import compile as tcc_compile
 from tcc.api import request_of
 from tcc.errors import ToolchainError
 from tcc.inputs import options_of_data
+from tcc.occupancy import resident_blocks
 from tcc.options import Options
 from tcc.run.verify import verify
 from tcc.source import Source

@@ -1,8 +1,7 @@
 """Banks of shared memory: how many turns the accesses of a warp take.
 
 Shared memory has 32 banks of 4 bytes; a bank gives one word in a turn, to all lanes that ask for
-it. Counted is the bank with the most distinct words, over a whole warp: equal words are taken to
-be merged, as the hardware does within the groups of lanes that it serves together.
+it. The count is that of the model (`tcc.tune.lanes.shared_wavefronts`).
 """
 
 from __future__ import annotations
@@ -11,22 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc.explain.lanes import Array
 from tcc.explain.touched import elements_of
 from tcc.explain.trace import NOWHERE, Access, Kind, Trace
 from tcc.kernel import ir
-from tcc.sched.model import WARP
-
-BANKS = 32
-BANK_BYTES = 4
+from tcc.tune.lanes import BANK_BYTES, BANKS, WARP, least_passes, shared_wavefronts
+from tcc.tune.lanes import Lanes as Array
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
     """One place of the kernel that accesses a shared array, at its first execution.
 
-    `turns` are those of the worst warp, `least` those that its distinct words need at best;
-    `words` are the words of that warp, from the array's first.
+    `turns` are those of the worst warp, `least` those that it takes in any case; `words` are the
+    words of that warp, from the array's first.
     """
 
     kind: Kind
@@ -49,12 +45,6 @@ def sites(buffer: ir.Buffer, found: Trace) -> tuple[Site, ...]:
     return tuple(result.values())
 
 
-def turns(words: Array) -> int:
-    """The most distinct words in one bank."""
-    distinct = np.unique(words)
-    return int(np.bincount(distinct % BANKS, minlength=BANKS).max()) if distinct.size else 0
-
-
 def words_of(elements: Array, element_bytes: int) -> Array:
     """The words that elements lie in."""
     flat = elements[elements != NOWHERE]
@@ -67,15 +57,16 @@ def words_of(elements: Array, element_bytes: int) -> Array:
 
 def _site(access: Access) -> Site:
     every = elements_of(access)
-    warps = [
-        words_of(every[start : start + WARP], access.buffer.type.bytes)
-        for start in range(0, len(every), WARP)
-    ]
-    worst = max(warps, key=turns)
-    return Site(
-        access.kind,
-        access.width,
-        turns(worst),
-        -(-len(worst) // BANKS),
-        tuple(worst.tolist()),
-    )
+    size = access.buffer.type.bytes
+    warps = [every[start : start + WARP] for start in range(0, len(every), WARP)]
+    worst = max(warps, key=lambda warp: _turns(warp, size))
+    asked = words_of(worst, size)
+    least = max(least_passes(access.width * size), -(-len(asked) // BANKS))
+    turns = round(_turns(worst, size))
+    return Site(access.kind, access.width, turns, least, tuple(asked.tolist()))
+
+
+def _turns(warp: Array, element_bytes: int) -> float:
+    first = warp[None, :, 0]
+    there = first != NOWHERE
+    return shared_wavefronts(first * element_bytes, there, warp.shape[1] * element_bytes)

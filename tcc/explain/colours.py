@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcc.sched.model import WARP
+from tcc.tune.lanes import WARP
 
 BLUE = "#2563eb"
 RED = "#dc2626"

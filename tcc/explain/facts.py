@@ -7,36 +7,34 @@ from dataclasses import dataclass
 from itertools import islice
 from math import prod
 
-from tcc.artifact import Launch
 from tcc.driver import Compilation, Lowering, Request
 from tcc.errors import InternalError, UsageError
-from tcc.explain.occupancy import Occupancy, occupancy
-from tcc.explain.staging import Reuse, reuse
+from tcc.explain.lowered import Lowered, lowered
+from tcc.explain.staging import Choice, Reuse, choices, reuse
 from tcc.explain.touched import Touched, touched
 from tcc.explain.trace import Trace, trace
+from tcc.explain.what_if import Outcome, WhatIf
 from tcc.explain.work import Roof, Work, roof, work
 from tcc.frontend import tir
 from tcc.kernel import ir
-from tcc.sched.budget import needs
-from tcc.sched.derive import Candidate, ranked
-from tcc.sched.model import OVERHEAD_REGISTERS, TYPICAL_SIZE, Model
+from tcc.occupancy import Limit, limits
+from tcc.sched.derive import ranked
 from tcc.sched.nest import KernelNest
 from tcc.sched.plan import KernelPlan
-from tcc.sched.reuse import chains
 from tcc.sched.wishes import none
 from tcc.target import Target
+from tcc.tune.model import TYPICAL_SIZE, KernelPrediction, predict_kernel
 
 ALTERNATIVES = 3
-VECTOR = 4
-"""What sizes are multiples of where the faster kernels run."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelFacts:
-    """One kernel. Cycles, registers and times are predictions of the model.
+    """One kernel.
 
-    `names` has the user's name of every buffer, `sizes` a value for every size of `kernel`.
-    `cycles` is None where the model has nothing to say; `others` are the plans that came next.
+    `names` has the user's name of every buffer. `limits` of the resident blocks, the tightest
+    first. `choices` has for each operand every way to stage it, `others` the plans that the
+    compiler's own ranking put next, both with predictions.
     """
 
     nest: KernelNest
@@ -44,14 +42,13 @@ class KernelFacts:
     kernel: ir.Kernel
     names: Mapping[str, str]
     grid: tuple[int, int, int]
-    sizes: Mapping[str, int]
-    cycles: float | None
-    registers: int
-    occupancy: Occupancy
+    prediction: KernelPrediction
+    limits: tuple[Limit, ...]
     work: Work
     roof: Roof
     reuse: tuple[Reuse, ...]
-    others: tuple[Candidate, ...]
+    choices: Mapping[str, tuple[Choice, ...]]
+    others: tuple[tuple[KernelPlan, Outcome], ...]
     trace: Trace
     touched: tuple[Touched, ...]
 
@@ -65,10 +62,6 @@ class KernelFacts:
         """Threads of a block."""
         return prod(self.kernel.block)
 
-    def time_us(self, target: Target) -> float | None:
-        """Predicted time in microseconds."""
-        return None if self.cycles is None else self.cycles / target.clock_mhz
-
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -77,7 +70,6 @@ class Explanation:
     request: Request
     compilation: Compilation
     lowering: Lowering
-    program: tir.Program
     sizes: Mapping[str, int]
     assumed: Mapping[str, int]
     kernels: tuple[KernelFacts, ...]
@@ -87,90 +79,66 @@ class Explanation:
         """The GPU it is compiled for."""
         return self.request.target
 
+    @property
+    def program(self) -> tir.Program:
+        """The program that is mapped."""
+        return self.lowering.program
+
 
 def explain(request: Request, compilation: Compilation) -> Explanation:
     """Gather the facts. UsageError where open sizes cannot have the value that stands for them."""
-    lowering, artifact = compilation.lowering, compilation.artifact
-    if lowering is None or artifact is None or compilation.plan is None:
+    lowering, artifact, plan = compilation.lowering, compilation.artifact, compilation.plan
+    if lowering is None or artifact is None or plan is None:
         raise InternalError("the compilation stopped before it emitted anything")
-    interface = artifact.interface
-    assumed = dict.fromkeys(interface.symbolic, TYPICAL_SIZE)
-    sizes = {**interface.sizes, **assumed}
+    assumed = dict.fromkeys(artifact.interface.symbolic, TYPICAL_SIZE)
+    sizes = {**artifact.interface.sizes, **assumed}
     _require(compilation, sizes, assumed)
-    kernels, launches = lowering.mapped.kernels, interface.launches
-    fast, quarters = lowering.mapped.fast, tuple[str, ...]()
-    if fast is not None and interface.fast is not None:
-        kernels, launches, quarters = fast.kernels, interface.fast.launches, fast.quarters
-    shorter = {s: sizes[s] // VECTOR for s in quarters}
-    plans = {p.kernel: p for p in compilation.plan.kernels}
-    facts = tuple(
-        _kernel(nest, plans[nest.name], _Lowered(kernel, launch, sizes, shorter), lowering, request)
-        for nest, kernel, launch in zip(lowering.nest.kernels, kernels, launches, strict=True)
-    )
-    return Explanation(request, compilation, lowering, lowering.program, sizes, assumed, facts)
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """A kernel with its launch; `shorter` has a quarter of the sizes of which it takes that."""
-
-    kernel: ir.Kernel
-    launch: Launch
-    sizes: Mapping[str, int]
-    shorter: Mapping[str, int]
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The user's name of every buffer."""
-        pairs = zip(self.kernel.buffers, self.launch.arguments, strict=False)
-        return {buffer.name: name for buffer, name in pairs}
-
-    @property
-    def values(self) -> dict[str, int]:
-        """The values that the kernel gets for its sizes."""
-        given = self.launch.arguments[len(self.kernel.buffers) :]
-        pairs = zip(self.kernel.sizes, given, strict=True)
-        return {own: self.shorter.get(name, self.sizes[name]) for own, name in pairs}
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """Blocks along x, y and z."""
-        x, y, z = (e.evaluate(self.sizes) for e in self.launch.grid)
-        return x, y, z
+    other = WhatIf(request, plan, sizes)
+    plans = {p.kernel: p for p in plan.kernels}
+    pairs = zip(lowering.nest.kernels, lowered(compilation, sizes), strict=True)
+    facts = (_kernel(n, plans[n.name], k, lowering.program, request, other) for n, k in pairs)
+    return Explanation(request, compilation, lowering, sizes, assumed, tuple(facts))
 
 
 def _kernel(
-    nest: KernelNest, plan: KernelPlan, lowered: _Lowered, lowering: Lowering, request: Request
+    nest: KernelNest,
+    plan: KernelPlan,
+    found: Lowered,
+    program: tir.Program,
+    request: Request,
+    other: WhatIf,
 ) -> KernelFacts:
-    program, target, kernel = lowering.program, request.target, lowered.kernel
-    found = chains(nest, program)
-    tiled = bool(found and plan.loops and plan.row is None)
-    predicted = Model(nest, found, program.tensors, target).predict(plan) if tiled else None
-    registers = (
-        predicted.registers
-        if predicted
-        else needs(nest, found, program, plan).registers + OVERHEAD_REGISTERS
-    )
-    counted = work(nest, program, lowered.sizes)
-    traced = trace(kernel, lowered.values)
-    best = islice(ranked(nest, program, target, none(target)), ALTERNATIVES + 1) if tiled else ()
+    target, kernel = request.target, found.kernel
+    prediction = predict_kernel(kernel, target, found.values)
+    counted = work(nest, program, found.sizes)
+    traced = trace(kernel, found.values)
+    operands = reuse(nest, plan, program)
+    as_planned = Outcome(kernel, prediction)
     return KernelFacts(
         nest,
         plan,
         kernel,
-        lowered.names,
-        lowered.grid,
-        lowered.values,
-        predicted.cycles if predicted else None,
-        registers,
-        occupancy(target, prod(kernel.block), registers, kernel.shared_bytes),
+        found.names,
+        found.grid,
+        prediction,
+        limits(target, prod(kernel.block), prediction.registers, kernel.shared_bytes),
         counted,
         roof(counted, target),
-        reuse(nest, plan, program, target),
-        tuple(c for c in best if c.plan != plan)[:ALTERNATIVES],
+        operands,
+        {o.tensor: tuple(choices(o.tensor, plan, as_planned, other)) for o in operands},
+        _others(nest, plan, program, target, other) if operands else (),
         traced,
-        touched(kernel, lowered.names, traced),
+        touched(kernel, found.names, traced),
     )
+
+
+def _others(
+    nest: KernelNest, plan: KernelPlan, program: tir.Program, target: Target, other: WhatIf
+) -> tuple[tuple[KernelPlan, Outcome], ...]:
+    best = islice(ranked(nest, program, target, none(target)), ALTERNATIVES + 1)
+    plans = [c.plan for c in best if c.plan != plan][:ALTERNATIVES]
+    pairs = [(p, other.outcome(p)) for p in plans]
+    return tuple((p, outcome) for p, outcome in pairs if not isinstance(outcome, str))
 
 
 def _require(

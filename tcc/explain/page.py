@@ -12,12 +12,12 @@ from markupsafe import Markup
 from tcc.explain.code import code_beside
 from tcc.explain.facts import Explanation, KernelFacts
 from tcc.explain.markup import Child, element, figure, table
-from tcc.explain.picture_bound import occupancy_bars, roofline
+from tcc.explain.picture_bound import level_bars, occupancy_bars, roofline
 from tcc.explain.picture_schedule import picture_schedule
 from tcc.explain.picture_shared import pictures_of_shared
 from tcc.explain.picture_space import picture_space, table_space
 from tcc.explain.picture_tensor import pictures_of_tensors
-from tcc.explain.quantity import count, digits, percent, si, time, times
+from tcc.explain.quantity import digits, percent, si, time, times
 from tcc.explain.space import space
 from tcc.explain.staging import Choice
 from tcc.sched.reuse import source_of
@@ -119,15 +119,14 @@ def _kernel(facts: KernelFacts, explanation: Explanation, number: int) -> Markup
 
 
 def _cards(facts: KernelFacts, explanation: Explanation) -> Iterator[Markup]:
-    predicted = facts.time_us(explanation.target)
+    target, found = explanation.target, facts.prediction
     yield _card("grid", times(facts.grid), "blocks")
     yield _card("block", times(facts.kernel.block), "threads")
     yield _card("shared memory", si(facts.kernel.shared_bytes, "B"), "a block")
-    yield _card("registers", str(facts.registers), "a thread", guess=True)
-    share = percent(facts.occupancy.share)
-    yield _card("occupancy", share, f"{facts.occupancy.warps} warps an SM", guess=True)
-    if predicted is not None:
-        yield _card("time", time(predicted), f"{facts.cycles:.0f} cycles", guess=True)
+    yield _card("registers", str(found.registers), "a thread", guess=True)
+    share = percent(found.resident_warps * target.warp_size / target.max_threads_per_sm)
+    yield _card("occupancy", share, f"{found.resident_warps} warps an SM", guess=True)
+    yield _card("time", time(found.time_us), f"most in {found.bound}", guess=True)
     yield _card("least time", time(facts.roof.time_us), f"by {facts.roof.limit}", guess=True)
 
 
@@ -163,11 +162,10 @@ def _bounds(facts: KernelFacts, explanation: Explanation) -> Iterator[Markup]:
         f"{digits(work.intensity)} FLOP/B. Data sheet rates of {explanation.target.board}."
     )
     yield figure(roofline(facts, explanation), "Roofline (predicted)", counted)
-    found = facts.occupancy
-    caption = (
-        f"{count(found.blocks, 'block')}, {found.warps} of {found.most_warps} warps; "
-        f"the limit is {found.limits[0].resource}."
-    )
+    found = facts.prediction
+    caption = f"{time(found.exposed_us)} are not hidden: waits, and parts that are busy in turns."
+    yield figure(level_bars(facts), "Where the time goes (predicted)", caption)
+    caption = f"The limit is {facts.limits[0].resource}. {digits(found.waves)} waves of blocks."
     yield figure(occupancy_bars(facts), "What fills an SM (predicted registers)", caption)
 
 
@@ -188,32 +186,26 @@ def _staging(facts: KernelFacts) -> Iterator[Markup]:
     )
     head = ("operand", "a block", "a thread", "threads share one", "points use one", "staged in")
     yield table(head, rows, "numbers")
-    slowest = max(c.cycles for r in facts.reuse for c in r.choices)
-    choices = (
-        (f"{r.tensor}: {c.staging.value}", *_choice(c, slowest))
-        for r in facts.reuse
-        for c in r.choices
-    )
-    costs = (
-        "others as planned",
-        "predicted cycles",
-        "",
-        "registers",
-        "shared memory",
-        "barriers",
-        "",
-    )
-    yield table(costs, choices, "numbers choices")
+    every = [(tensor, c) for tensor, choices in facts.choices.items() for c in choices]
+    slowest = max(c.outcome.prediction.time_us for _, c in every if not isinstance(c.outcome, str))
+    costs = ("others as planned", "predicted", "", "registers", "shared memory", "barriers", "")
+    cells = ((f"{tensor}: {c.staging.value}", *_choice(c, slowest)) for tensor, c in every)
+    yield table(costs, cells, "numbers choices")
 
 
-def _choice(choice: Choice, slowest: float) -> Iterator[Child]:
-    yield f"{choice.cycles:.0f}"
-    width = 100 * choice.cycles / slowest
-    yield element("span", class_="meter", style=f"width:{width:.1f}px")
-    yield str(choice.registers)
-    yield f"{choice.shared_bytes} bytes"
-    yield f"{choice.barriers} a k-tile"
-    yield element("b", "chosen") if choice.chosen else choice.refused or ""
+def _choice(choice: Choice, slowest: float) -> tuple[Child, ...]:
+    if isinstance(choice.outcome, str):
+        return "refused", "", "", "", "", choice.outcome
+    kernel, prediction = choice.outcome.kernel, choice.outcome.prediction
+    width = 100 * prediction.time_us / slowest
+    return (
+        time(prediction.time_us),
+        element("span", class_="meter", style=f"width:{width:.1f}px"),
+        str(prediction.registers),
+        f"{kernel.shared_bytes} bytes",
+        f"{choice.barriers} a k-tile",
+        element("b", "chosen") if choice.chosen else "",
+    )
 
 
 def _leaves(explanation: Explanation) -> dict[str, str]:

@@ -10,11 +10,12 @@ from markupsafe import Markup
 from tcc.explain.colours import AMBER, BLUE, GREEN, INK
 from tcc.explain.facts import Explanation, KernelFacts
 from tcc.explain.markup import element, line, rect, svg, words
-from tcc.explain.quantity import percent, si, time
+from tcc.explain.quantity import count, percent, si, time
 from tcc.target import Target
 
 WIDTH, HEIGHT = 505.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 16.0, 30.0, 44.0
+NAMES, LEVEL_ROW, LIMIT_ROW = 130.0, 32.0, 40.0
 RATE_DECADES = 10
 """Powers of two below the peak that the roofline shows."""
 
@@ -41,10 +42,10 @@ class _Scale:
 
 
 def roofline(facts: KernelFacts, explanation: Explanation) -> Markup:
-    """The roofline of the target with the kernel on it; None of it is measured."""
+    """The roofline of the target with the kernel on it; none of it is measured."""
     target = explanation.target
     scale = _Scale(facts, target)
-    parts = [*_grid(scale, target), *_roofs(scale, target), *_kernel(facts, target, scale)]
+    parts = [*_grid(scale, target), *_roofs(scale, target), *_kernel(facts, scale)]
     return svg(WIDTH, HEIGHT, *parts, label="the roofline with the kernel on it")
 
 
@@ -92,12 +93,12 @@ def _roofs(scale: _Scale, target: Target) -> Iterator[Markup]:
     yield words(x - 8, y - 8, label, text_anchor="end", class_="small")
 
 
-def _kernel(facts: KernelFacts, target: Target, scale: _Scale) -> Iterator[Markup]:
+def _kernel(facts: KernelFacts, scale: _Scale) -> Iterator[Markup]:
     if not facts.work.operations:
         return
     x = scale.x(facts.work.intensity)
     best = scale.y(facts.work.operations / facts.roof.time_us / 1e3)
-    predicted = facts.time_us(target)
+    predicted = facts.prediction.time_us
     yield line(x, best, x, HEIGHT - BOTTOM, stroke=BLUE, stroke_dasharray="3 3")
     yield element("circle", cx=x, cy=best, r=5, fill="#fff", stroke=BLUE, stroke_width=2)
     side = "end" if x > WIDTH * 0.6 else "start"
@@ -109,34 +110,48 @@ def _kernel(facts: KernelFacts, target: Target, scale: _Scale) -> Iterator[Marku
         text_anchor=side,
         class_="small",
     )
-    if predicted is not None:
-        y = scale.y(facts.work.operations / predicted / 1e3)
-        yield element("circle", cx=x, cy=y, r=6, fill=BLUE)
-        label = (
-            f"predicted {time(predicted)}, {percent(facts.roof.time_us / predicted)} of the roof"
-        )
-        yield words(x + away, max(y, best + 18) + 18, label, text_anchor=side, fill=BLUE)
+    y = scale.y(facts.work.operations / predicted / 1e3)
+    yield element("circle", cx=x, cy=y, r=6, fill=BLUE)
+    label = f"predicted {time(predicted)}, {percent(facts.roof.time_us / predicted)} of the roof"
+    yield words(x + away, max(y, best + 18) + 18, label, text_anchor=side, fill=BLUE)
+
+
+def level_bars(facts: KernelFacts) -> Markup:
+    """How long each part of the GPU is busy, beside the time of the kernel."""
+    found = facts.prediction
+    rows = [(level.name, level.time_us) for level in found.levels]
+    room = WIDTH - NAMES - 70
+    parts: list[Markup] = []
+    for number, (name, busy) in enumerate([*rows, ("the kernel", found.time_us)]):
+        y = 6 + number * LEVEL_ROW
+        colour = BLUE if number == len(rows) else AMBER if name == found.bound else GREEN
+        width = max(1.0, room * busy / found.time_us)
+        parts.append(words(0, y + 16, name))
+        parts.append(rect(NAMES, y, width, 22, fill=colour, rx=2))
+        parts.append(words(NAMES + width + 6, y + 16, time(busy), class_="small"))
+    edge = NAMES + room
+    bottom = 6 + (len(rows) + 1) * LEVEL_ROW
+    parts.append(line(edge, 0, edge, bottom, stroke=BLUE, stroke_dasharray="3 3"))
+    return svg(WIDTH, bottom + 4, *parts, label="how long each part of the GPU is busy")
 
 
 def occupancy_bars(facts: KernelFacts) -> Markup:
     """How full an SM is of each resource, a part for every resident block."""
-    found = facts.occupancy
-    width, row = 505.0, 40.0
+    blocks = facts.prediction.resident_blocks
     parts: list[Markup] = []
-    for number, limit in enumerate(found.limits):
-        y = 8 + number * row
-        room = width - 150
-        share = limit.used / limit.total
-        tight = limit.blocks == found.blocks
+    for number, limit in enumerate(facts.limits):
+        y = 8 + number * LIMIT_ROW
+        room = WIDTH - NAMES - 20
+        own = room * limit.per_block / limit.total
+        colour = AMBER if limit.blocks == facts.limits[0].blocks else GREEN
         parts.append(words(0, y + 18, limit.resource))
-        parts.append(rect(130, y, room, 24, class_="room"))
-        for block in range(found.blocks):
-            own = room * share / found.blocks
-            colour = AMBER if tight else GREEN
-            parts.append(
-                rect(130 + block * own + 0.5, y + 2, max(own - 1, 0.5), 20, fill=colour, rx=2)
-            )
-        text = f"{limit.used} of {limit.total}; {limit.blocks} blocks would fit"
-        parts.append(words(138, y + 36, text, class_="small"))
-    height = 16 + len(found.limits) * row
-    return svg(width, height, *parts, label="what the resident blocks use of an SM")
+        parts.append(rect(NAMES, y, room, 24, class_="room"))
+        parts += (
+            rect(NAMES + k * own + 0.5, y + 2, max(own - 1, 0.5), 20, fill=colour, rx=2)
+            for k in range(blocks)
+        )
+        used = limit.per_block * blocks
+        text = f"{used} of {limit.total}; {count(limit.blocks, 'block')} would fit"
+        parts.append(words(NAMES + 8, y + 36, text, class_="small"))
+    height = 16 + len(facts.limits) * LIMIT_ROW
+    return svg(WIDTH, height, *parts, label="what the resident blocks use of an SM")

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from tcc.explain.banks import BANK_BYTES, BANKS, Site, sites
+from tcc.explain.banks import Site, sites
 from tcc.explain.colours import thread_colour
 from tcc.explain.facts import KernelFacts
-from tcc.explain.lanes import Array
 from tcc.explain.markup import Child, element, figure, joined, rect, svg, table, words
 from tcc.explain.quantity import count
 from tcc.explain.regions import Cell, path, region_of, regions
 from tcc.explain.trace import NOWHERE, OFFSET_BITS, Kind
 from tcc.kernel import ir
+from tcc.tune.lanes import BANK_BYTES, BANKS
+from tcc.tune.lanes import Lanes as Array
 
 CELL = 12.0
 MOST_ROWS = 72

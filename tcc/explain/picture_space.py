@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 
 from tcc.explain.colours import thread_colour
-from tcc.explain.lanes import Array
 from tcc.explain.markup import element, joined, rect, svg, table, words
 from tcc.explain.panel import TITLE, Panel, title, zoom
 from tcc.explain.picture_grid import picture_grid
@@ -18,6 +17,7 @@ from tcc.explain.quantity import count
 from tcc.explain.regions import Cell, path, regions
 from tcc.explain.space import Axis, Space
 from tcc.sched.plan import AXES
+from tcc.tune.lanes import Lanes as Array
 
 WIDTH = 1040.0
 BLOCK_LEFT, THREAD_LEFT = 400.0, 800.0

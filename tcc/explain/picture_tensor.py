@@ -11,13 +11,13 @@ from markupsafe import Markup
 
 from tcc.explain.colours import thread_colour
 from tcc.explain.facts import KernelFacts
-from tcc.explain.lanes import Array
 from tcc.explain.markup import element, figure, joined, svg, words
 from tcc.explain.quantity import count, digits
 from tcc.explain.regions import Cell, path, region_of, regions
 from tcc.explain.touched import Touched, elements_of
 from tcc.explain.trace import NOWHERE, Kind
 from tcc.frontend import tir
+from tcc.tune.lanes import Lanes as Array
 
 MOST_CELLS = 192
 WIDEST, TALLEST, NARROWEST = 440.0, 400.0, 190.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tcc.explain.lanes import Array
+from tcc.tune.lanes import Lanes as Array
 
 LEAST, MOST, STRETCH, FINE = 2.0, 24.0, 3.0, 4.0
 

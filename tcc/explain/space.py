@@ -8,11 +8,11 @@ from math import ceil, prod
 
 import numpy as np
 
-from tcc.explain.lanes import Array
 from tcc.frontend import tir
 from tcc.sched.nest import Dim, KernelNest, Loop
 from tcc.sched.plan import AXES, DimPlan, KernelPlan
 from tcc.sched.rows import row_form
+from tcc.tune.lanes import Lanes as Array
 
 
 @dataclass(frozen=True)

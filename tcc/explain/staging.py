@@ -6,30 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from tcc.explain.what_if import Outcome, WhatIf
 from tcc.frontend import tir
-from tcc.sched.budget import needs, over_budget
-from tcc.sched.model import Model
+from tcc.kernel import ir
 from tcc.sched.nest import KernelNest
 from tcc.sched.plan import KernelPlan, Staging
-from tcc.sched.reuse import Chain, Operand, box, chains
-from tcc.target import Target
+from tcc.sched.reuse import Operand, box, chains
 
 
 @dataclass(frozen=True)
 class Choice:
     """One way to read a tensor, all others as planned.
 
-    `cycles` is the predicted time of the kernel, `registers` those of a thread; `barriers` counts
-    per k-tile; `refused` says why the target does not take it.
+    `outcome` is the kernel that it gives, or why there is none.
     """
 
     staging: Staging
     chosen: bool
-    cycles: float
-    registers: int
-    shared_bytes: int
-    barriers: int
-    refused: str | None
+    outcome: Outcome | str
+
+    @property
+    def barriers(self) -> int:
+        """Barriers in the loop over k-tiles: the innermost loop that has some."""
+        if isinstance(self.outcome, str):
+            return 0
+        loops = [s for s in ir.walk(self.outcome.kernel.body) if isinstance(s, ir.For)]
+        counts = [sum(isinstance(s, ir.Barrier) for s in ir.walk(x.body)) for x in loops]
+        return min((n for n in counts if n), default=0)
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,16 @@ class Reuse:
     thread: int
     sharing: int
     inside: float
-    choices: tuple[Choice, ...]
 
 
-def reuse(
-    kernel: KernelNest, plan: KernelPlan, program: tir.Program, target: Target
-) -> tuple[Reuse, ...]:
+def reuse(kernel: KernelNest, plan: KernelPlan, program: tir.Program) -> tuple[Reuse, ...]:
     """The operands of all tiled reductions of a kernel; none where the plan has no k-tiles."""
-    found = chains(kernel, program)
-    if not plan.loops or not found:
+    if not plan.loops:
         return ()
     spans = {d.dim: d.tile for d in plan.dims} | {p.dim: p.tile for p in plan.loops}
     own = {d.dim: d.registers for d in plan.dims} | {p.dim: p.tile for p in plan.loops}
     rows = []
-    for chain in found:
+    for chain in chains(kernel, program):
         for operand in chain.operands:
             block, thread = _elements(operand, spans), _elements(operand, own)
             rows.append(
@@ -70,41 +69,20 @@ def reuse(
                     thread,
                     ceil(prod(plan.block) * thread / block),
                     prod(own.values()) / thread,
-                    tuple(_choices(operand.tensor, kernel, found, plan, program, target)),
                 )
             )
     return tuple(rows)
 
 
+def choices(tensor: str, plan: KernelPlan, as_planned: Outcome, other: WhatIf) -> Iterator[Choice]:
+    """All ways to stage a tensor of a kernel whose plan has k-tiles."""
+    for staging in reversed(Staging):
+        if plan.stage(tensor) is staging:
+            yield Choice(staging, True, as_planned)
+        else:
+            staged = tuple((dict(plan.staging) | {tensor: staging}).items())
+            yield Choice(staging, False, other.outcome(replace(plan, staging=staged)))
+
+
 def _elements(operand: Operand, spans: dict[str, int]) -> int:
     return prod(high - low + 1 for low, high in box(operand.forms, spans))
-
-
-def _choices(
-    tensor: str,
-    kernel: KernelNest,
-    found: tuple[Chain, ...],
-    plan: KernelPlan,
-    program: tir.Program,
-    target: Target,
-) -> Iterator[Choice]:
-    model = Model(kernel, found, program.tensors, target)
-    for staging in reversed(Staging):
-        trial = replace(plan, staging=tuple((dict(plan.staging) | {tensor: staging}).items()))
-        asked = needs(kernel, found, program, trial)
-        predicted = model.predict(trial)
-        yield Choice(
-            staging,
-            plan.stage(tensor) is staging,
-            predicted.cycles,
-            predicted.registers,
-            asked.shared_bytes,
-            _barriers(trial),
-            over_budget(asked, target, target.max_shared_bytes_opt_in),
-        )
-
-
-def _barriers(plan: KernelPlan) -> int:
-    """Barriers per k-tile: two without a second buffer."""
-    staged = any(s is Staging.SHARED for _, s in plan.staging)
-    return 0 if not staged else 1 if plan.pipeline > 1 else 2

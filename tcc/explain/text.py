@@ -10,8 +10,9 @@ from tcc.explain.quantity import count, digits, percent, si, time, times
 from tcc.explain.staging import Choice
 from tcc.explain.touched import GATHERED, Touched
 from tcc.explain.trace import Kind
+from tcc.explain.what_if import Outcome
 from tcc.sched import tree
-from tcc.sched.derive import Candidate
+from tcc.sched.plan import KernelPlan
 from tcc.target import Target
 
 
@@ -43,9 +44,9 @@ def _kernel(facts: KernelFacts, target: Target) -> Iterator[str]:
         (f"what a block touches{_cut(facts)}", _table(_TOUCHED, map(_touched, facts.touched))),
         ("reuse in a k-tile", list(_reuse(facts))),
         ("staging: what each choice costs, the others as planned", list(_staging(facts))),
-        ("occupancy", list(_occupancy(facts))),
-        ("bound", list(_bound(facts, target))),
-        ("the best other plans", [_other(c) for c in facts.others]),
+        ("occupancy", list(_occupancy(facts, target))),
+        ("bound", list(_bound(facts))),
+        ("other plans that were near", [_other(*pair) for pair in facts.others]),
     )
     for title, lines in sections:
         if lines:
@@ -114,51 +115,59 @@ def _reuse(facts: KernelFacts) -> list[str]:
 def _staging(facts: KernelFacts) -> list[str]:
     head = ("", "predicted", "registers", "shared memory", "barriers", "")
     rows = (
-        (
-            f"{operand.tensor}: {choice.staging.value}",
-            f"{choice.cycles:.0f} cycles",
-            str(choice.registers),
-            f"{choice.shared_bytes} bytes",
-            f"{choice.barriers} per k-tile",
-            _verdict(choice),
-        )
-        for operand in facts.reuse
-        for choice in operand.choices
+        (f"{tensor}: {choice.staging.value}", *_choice(choice))
+        for tensor, choices in facts.choices.items()
+        for choice in choices
     )
     return _table(head, rows)
 
 
-def _verdict(choice: Choice) -> str:
-    return "<- chosen" if choice.chosen else choice.refused or ""
-
-
-def _occupancy(facts: KernelFacts) -> Iterator[str]:
-    found = facts.occupancy
-    first = found.limits[0]
-    yield (
-        f"{count(found.blocks, 'block')} and {found.warps} of {found.most_warps} warps "
-        f"({percent(found.share)}) on an SM at {facts.registers} registers a thread (predicted)"
+def _choice(choice: Choice) -> tuple[str, ...]:
+    if isinstance(choice.outcome, str):
+        return "refused", "", "", "", choice.outcome
+    kernel, prediction = choice.outcome.kernel, choice.outcome.prediction
+    return (
+        time(prediction.time_us),
+        str(prediction.registers),
+        f"{kernel.shared_bytes} bytes",
+        f"{choice.barriers} per k-tile",
+        "<- chosen" if choice.chosen else "",
     )
-    yield f"the limit is {first.resource}: {first.used} of {first.total} in use"
 
 
-def _bound(facts: KernelFacts, target: Target) -> Iterator[str]:
-    work, roof, predicted = facts.work, facts.roof, facts.time_us(target)
+def _occupancy(facts: KernelFacts, target: Target) -> Iterator[str]:
+    found, first = facts.prediction, facts.limits[0]
+    most = target.max_threads_per_sm // target.warp_size
+    share = percent(found.resident_warps / most)
+    yield f"predicted {found.registers} registers a thread"
+    yield (
+        f"{count(found.resident_blocks, 'block')} and {found.resident_warps} of {most} warps "
+        f"({share}) on an SM, {digits(found.waves)} waves of blocks"
+    )
+    used = first.per_block * found.resident_blocks
+    yield f"the limit is {first.resource}: {used} of {first.total} in use"
+
+
+def _bound(facts: KernelFacts) -> Iterator[str]:
+    work, roof, predicted = facts.work, facts.roof, facts.prediction
     yield (
         f"{si(work.operations, 'FLOP')}, {si(work.bytes, 'B')} of tensors: "
         f"{digits(work.intensity)} FLOP/B"
     )
     yield f"predicted least time  {time(roof.time_us)}, by {roof.limit}"
-    if predicted is not None:
-        share = percent(roof.time_us / predicted)
-        yield f"predicted time        {time(predicted)}, {share} of the roof"
+    share = percent(roof.time_us / predicted.time_us)
+    yield f"predicted time        {time(predicted.time_us)}, {share} of the roof"
+    for level in predicted.levels:
+        most = ", the most" if level.name == predicted.bound else ""
+        yield f"  {level.name:19} {time(level.time_us)}{most}"
+    yield f"  {'not hidden':19} {time(predicted.exposed_us)}"
 
 
-def _other(candidate: Candidate) -> str:
+def _other(plan: KernelPlan, outcome: Outcome) -> str:
     dims = ", ".join(
         f"{d.dim} {d.threads} threads x {d.registers}"
-        for d in candidate.plan.dims
+        for d in plan.dims
         if d.threads > 1 or d.registers > 1
     )
-    tiles = ", ".join(f"{p.dim} {p.tile}" for p in candidate.plan.loops)
-    return f"predicted {candidate.prediction.cycles:.0f} cycles: {dims}; k-tiles {tiles}"
+    tiles = ", ".join(f"{p.dim} {p.tile}" for p in plan.loops)
+    return f"predicted {time(outcome.prediction.time_us)}: {dims}; k-tiles {tiles}"

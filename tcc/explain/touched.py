@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc.explain.lanes import Array
 from tcc.explain.trace import NOWHERE, Access, Kind, Trace
 from tcc.kernel import ir
-from tcc.sched.model import WARP
-
-SECTOR_BYTES = 32
-"""What one request of a warp moves at least, from L2 or DRAM."""
+from tcc.tune.lanes import SECTOR_BYTES, WARP
+from tcc.tune.lanes import Lanes as Array
 
 WARP_SHIFT = 40
 """Requests are told apart above the bits of an element's offset."""

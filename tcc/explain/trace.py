@@ -15,9 +15,11 @@ from typing import TypeAlias, assert_never
 import numpy as np
 
 from tcc.affine import Affine
-from tcc.explain.lanes import OPERATORS, Array, Mask, evaluate
+from tcc.explain.lanes import OPERATORS
 from tcc.kernel import ir
 from tcc.sched.plan import AXES
+from tcc.tune.lanes import Lanes as Array
+from tcc.tune.lanes import Mask, evaluate
 
 NOWHERE = -1
 MOST_LANE_STEPS = 4_000_000

@@ -95,11 +95,18 @@ def test_open_sizes_take_the_faster_kernels():
     assert {r.width for r in found.touched if r.tensor in "AB"} == {4}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "specs").glob("*.tc")), ids=lambda p: p.stem)
+QUICK = ("softmax", "jacobi2d", "lut", "transpose")
+SPECS = [
+    pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow)
+    for path in sorted((ROOT / "specs").glob("*.tc"))
+]
+
+
+@pytest.mark.parametrize("path", SPECS)
 def test_every_spec_is_explained(path):
     kernel = tcc.compile(path, options=path.with_suffix(".yaml"))
     for found in explain(kernel.request, kernel.compilation).kernels:
         assert found.work.bytes > 0
-        assert found.occupancy.blocks >= 1
+        assert found.prediction.resident_blocks >= 1
         outputs = [r for r in found.touched if r.kind is Kind.STORE]
         assert outputs, "a kernel writes something"
