@@ -28,6 +28,7 @@ from tcc.tune.lanes import (
     spread,
 )
 from tcc.tune.places import Index, Places
+from tcc.tune.registers import registers
 from tcc.tune.work import Latency, Stall, Work
 
 UNROLLED_BY_COMPILER = 4
@@ -38,8 +39,6 @@ LOOP_INSTRUCTIONS = 3
 """Of an iteration: step, comparison, branch."""
 ADDRESS_INSTRUCTIONS = 2
 """To move a 64-bit pointer on, for each array in global memory and iteration."""
-BASE_REGISTERS = 32
-"""Besides the values of the program: addresses, counters, what the compiler keeps in flight."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,7 @@ class _Walker:
         self._work = Work()
         self._accesses: list[Access] = []
         self._barriers = 0.0
+        self._loops = 0
         self._region = _Region(False, 1.0)
 
     def census(self, kernel: ir.Kernel) -> Census:
@@ -99,7 +99,7 @@ class _Walker:
             self._work,
             tuple(region.stalls),
             tuple(self._accesses),
-            BASE_REGISTERS + _registers(kernel.body),
+            registers(kernel),
             kernel.shared_bytes,
             self._barriers,
             len(self._mask),
@@ -175,7 +175,9 @@ class _Walker:
         high = spread(evaluate(loop.high, self._at.values), self._mask)[self._mask]
         trips = np.maximum(0, -((low - high) // loop.step))
         first, last = int(low.min()), max(int(low.min()), int(high.max()) - 1)
-        return LoopRange(loop.var, first, last, float(trips.mean()))
+        forms = self._at.form(loop.low), self._at.form(loop.high)
+        self._loops += 1
+        return LoopRange(self._loops, loop.var, *forms, loop.step, first, last, float(trips.mean()))
 
     def _branch(self, branch: ir.If) -> None:
         self._add(Work(issue=len(branch.conditions)))
@@ -370,19 +372,3 @@ def _has_barrier(body: Sequence[ir.Statement]) -> bool:
             case _:
                 pass
     return False
-
-
-def _registers(body: Sequence[ir.Statement]) -> int:
-    """32-bit registers of the private arrays that live at once."""
-    own = inner = 0
-    for statement in body:
-        match statement:
-            case ir.Declare(buffer) if buffer.space is ir.Space.PRIVATE:
-                own += ir.elements(buffer) * max(1, buffer.type.bytes // 4)
-            case ir.For():
-                inner = max(inner, _registers(statement.body))
-            case ir.If(_, then, otherwise):
-                inner = max(inner, _registers(then), _registers(otherwise))
-            case _:
-                pass
-    return own + inner

@@ -8,7 +8,7 @@ L1 cache when all boxes of the body fit together, and is fetched anew by every i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from tcc.affine import Affine, remainders
@@ -19,12 +19,34 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class LoopRange:
-    """A sequential loop around an access: its variable, first and last value, and iterations."""
+    """A loop around an access: its variable, where it begins and ends, and its iterations.
 
+    `number` tells loops apart whose variables have the same name. `low` and `high` may depend on
+    blocks, threads and loops further out; `first` and `last` are the values in one block.
+    """
+
+    number: int
     var: str
+    low: Affine
+    high: Affine
+    step: int
+    first: int
+    last: int
+    trips: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a box: the interval of a subscript, and which part of it occurs."""
+
     low: int
     high: int
-    trips: float
+    density: float = 1.0
+
+    @property
+    def count(self) -> float:
+        """Values that occur."""
+        return max(1.0, (self.high - self.low + 1) * self.density)
 
 
 @dataclass(frozen=True)
@@ -78,39 +100,52 @@ def traffic(
     """
     middle = {name: (extent // 2, extent // 2) for name, extent in grid.items()}
     blocks = prod(grid.values())
-    per_block = _from_l2(accesses, middle, l1_bytes)
+    loads, stores = _by_buffer(accesses, False), _by_buffer(accesses, True)
+    written = sum(_asked(g) for g in stores.values())
+    per_block = written + sum(_fetched(loads, middle, l1_bytes).values())
     whole = {name: (0, extent - 1) for name, extent in grid.items()}
-    groups = [g for side in (False, True) for g in _by_buffer(accesses, side).values()]
-    touched = [_union(g, whole, 0) for g in groups]
-    dram = sum(touched)
-    if dram > l2_bytes:
-        waves = ceil(blocks / concurrent)
-        dram = 0.0
-        for group, once in zip(groups, touched, strict=True):
-            wave = _union(group, _at_once(grid, concurrent), 0)
-            dram += max(once, min(waves * min(wave, once), per_block * blocks))
+    once = {b: min(_union(g, whole, 0), _asked(g) * blocks) for b, g in loads.items()}
+    out = sum(min(_union(g, whole, 0), _asked(g) * blocks) for g in stores.values())
+    if sum(once.values()) + out <= l2_bytes:
+        return Traffic(per_block, min(sum(once.values()) + out, per_block * blocks))
+    dram = out
+    for buffer, missed in _fetched(loads, middle, l2_bytes / concurrent).items():
+        together = _union(loads[buffer], _at_once(grid, concurrent), 0)
+        alone = _union(loads[buffer], middle, 0)
+        shared = min(1.0, together / (alone * concurrent)) if alone else 1.0
+        dram += max(once[buffer], missed * blocks * shared)
     return Traffic(per_block, min(dram, per_block * blocks))
 
 
-def _from_l2(accesses: Sequence[Access], blocks: Mapping[str, Range], l1_bytes: float) -> float:
-    """Bytes that a block gets from L2 and writes to it: every store, and what L1 does not keep."""
-    stores = sum(a.sectors * SECTOR_BYTES for a in accesses if a.is_store)
-    groups = _by_buffer(accesses, False)
-    depth = max((len(a.loops) for g in groups.values() for a in g), default=0)
+def _fetched(
+    loads: Mapping[str, Sequence[Access]], blocks: Mapping[str, Range], cache_bytes: float
+) -> dict[str, float]:
+    """What a block fetches of each buffer through a cache that it has so many bytes of."""
+    depth = max((len(a.loops) for g in loads.values() for a in g), default=0)
     for fixed in range(depth + 1):
-        boxes = {b: _union(group, blocks, fixed) for b, group in groups.items()}
-        if sum(boxes.values()) <= l1_bytes:
-            return stores + sum(_fetched(g, boxes[b], fixed) for b, g in groups.items())
-    return stores + sum(_asked(g) for g in groups.values())
+        parts = {b: _by_loops(g, fixed) for b, g in loads.items()}
+        boxes = {b: [_union(part, blocks, fixed) for part in p] for b, p in parts.items()}
+        if sum(max(sizes) for sizes in boxes.values()) <= cache_bytes:
+            return {
+                b: sum(
+                    min(_asked(part), box * prod(x.trips for x in part[0].loops[:fixed]))
+                    for part, box in zip(parts[b], boxes[b], strict=True)
+                )
+                for b in loads
+            }
+    return {b: _asked(g) for b, g in loads.items()}
 
 
-def _fetched(group: Sequence[Access], box: float, fixed: int) -> float:
-    """What a block fetches of a buffer whose box stays in L1 inside the `fixed` outer loops."""
-    again = max(prod(x.trips for x in a.loops[:fixed]) for a in group)
-    return min(_asked(group), box * again)
+def _by_loops(group: Sequence[Access], fixed: int) -> list[list[Access]]:
+    """Accesses that share their `fixed` outermost loops; others do not happen at the same time."""
+    parts: dict[tuple[int, ...], list[Access]] = {}
+    for access in group:
+        parts.setdefault(tuple(x.number for x in access.loops[:fixed]), []).append(access)
+    return list(parts.values())
 
 
 def _asked(group: Sequence[Access]) -> float:
+    """Bytes that a block asks its L1 cache for."""
     return sum(a.sectors for a in group) * SECTOR_BYTES
 
 
@@ -126,36 +161,56 @@ def _union(group: Sequence[Access], blocks: Mapping[str, Range], fixed: int) -> 
     """Bytes of the box around several accesses of one buffer; at most those of their boxes."""
     boxes = [_box(a, blocks, fixed) for a in group]
     hull = [
-        (min(b[k][0] for b in boxes), max(b[k][1] for b in boxes)) for k in range(len(boxes[0]))
+        Side(min(s.low for s in sides), max(s.high for s in sides), max(s.density for s in sides))
+        for sides in zip(*boxes, strict=True)
     ]
-    first = group[0]
-    return min(_bytes(hull, first), sum(_bytes(b, a) for b, a in zip(boxes, group, strict=True)))
+    each = sum(_bytes(b, a) for b, a in zip(boxes, group, strict=True))
+    return min(_bytes(hull, group[0]), each)
 
 
-def _box(access: Access, blocks: Mapping[str, Range], fixed: int) -> list[Range]:
-    """The interval of each subscript while the `fixed` outermost loops stand still."""
+def _box(access: Access, blocks: Mapping[str, Range], fixed: int) -> list[Side]:
+    """The sides of what is accessed while the `fixed` outermost loops stand still."""
     ranges: dict[str, Range] = {**access.threads, **blocks}
     for number, loop in enumerate(access.loops):
-        middle = (loop.low + loop.high) // 2
-        ranges[loop.var] = (middle, middle) if number < fixed else (loop.low, loop.high)
+        low = high = (loop.first + loop.last) // 2
+        if number >= fixed:
+            low, high = _bounds(loop.low, ranges)[0], _bounds(loop.high, ranges)[1] - 1
+        ranges[loop.var] = low, max(low, high)
+    strided = [x for x in access.loops[fixed:] if x.step > 1]
     box = [
-        _interval(s, ranges, extent)
+        _side(s, ranges, extent, strided)
         for s, extent in zip(access.subscripts, access.shape, strict=True)
     ]
     if box:
-        low, high = box[-1]
-        box[-1] = low, min(high + access.width - 1, access.shape[-1] - 1)
+        last = min(box[-1].high + access.width - 1, access.shape[-1] - 1)
+        box[-1] = replace(box[-1], high=last)
     return box
 
 
-def _interval(subscript: Subscript, ranges: Mapping[str, Range], extent: int) -> Range:
+def _side(
+    subscript: Subscript, ranges: Mapping[str, Range], extent: int, strided: Sequence[LoopRange]
+) -> Side:
     if isinstance(subscript, Gather):
         # Values are as good as random: as many of them as there are inputs.
         inputs = prod(high - low + 1 for low, high in (ranges[v] for v in subscript.variables))
-        return 0, min(inputs, subscript.extent) - 1
+        return Side(0, min(inputs, subscript.extent) - 1)
     low, high = _bounds(subscript, ranges)
     first = max(0, low)
-    return first, max(first, min(high, extent - 1))
+    return Side(first, max(first, min(high, extent - 1)), _density(subscript, ranges, strided))
+
+
+def _density(form: Affine, ranges: Mapping[str, Range], strided: Sequence[LoopRange]) -> float:
+    """The part of an interval that loops with larger steps than what is inside them reach."""
+    part = 1.0
+    for loop in strided:
+        factor = abs(form.coefficient(loop.var))
+        low, high = _bounds(form.without([loop.var]), ranges)
+        starts = _bounds(loop.low, ranges)
+        inside = high - low + 1 + factor * (starts[1] - starts[0])
+        first, last = ranges[loop.var]
+        whole = high - low + 1 + factor * (last - first)
+        part *= min(1.0, inside * loop.trips / whole)
+    return part
 
 
 def _bounds(form: Affine, ranges: Mapping[str, Range]) -> Range:
@@ -173,18 +228,17 @@ def _bounds(form: Affine, ranges: Mapping[str, Range]) -> Range:
     return low, high
 
 
-def _bytes(box: Sequence[Range], access: Access) -> float:
+def _bytes(box: Sequence[Side], access: Access) -> float:
     """Bytes of a box in whole sectors; rows that follow each other without a gap count as one."""
-    run, rows = access.element_bytes, 1
+    run, rows = float(access.element_bytes), 1.0
     whole = True
-    for (low, high), extent in zip(reversed(box), reversed(access.shape), strict=True):
-        length = high - low + 1
+    for side, extent in zip(reversed(box), reversed(access.shape), strict=True):
         if whole:
-            run *= length
-            whole = length == extent
+            run *= side.count
+            whole = side.count >= extent
         else:
-            rows *= length
-    return float(rows * ceil(run / SECTOR_BYTES) * SECTOR_BYTES)
+            rows *= side.count
+    return rows * ceil(run / SECTOR_BYTES) * SECTOR_BYTES
 
 
 def _at_once(grid: Mapping[str, int], concurrent: int) -> dict[str, Range]:

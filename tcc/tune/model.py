@@ -135,19 +135,21 @@ class _Timing:
         self._threads = prod(kernel.block)
         self._blocks = prod(counted.grid.values())
         self._sms = min(target.sms, self._blocks)
-        self._registers = self._limited(kernel)
+        needed = mix.registers if mix else counted.registers
+        self._registers = min(needed, self._most_registers(kernel))
+        self._spilled = mix.local_bytes // 4 if mix else needed - self._registers
         found = resident_blocks(target, self._threads, self._registers, counted.shared_bytes)
         self._resident = max(1, found)
         self._here = min(self._resident, ceil(self._blocks / target.sms))
         self._moved = self._traffic()
 
-    def _limited(self, kernel: ir.Kernel) -> int:
-        """Registers of a thread; launch bounds make the compiler get by with fewer."""
-        found = self._mix.registers if self._mix else self._counted.registers
-        most = self._target.max_registers_per_thread
+    def _most_registers(self, kernel: ir.Kernel) -> int:
+        """Registers that a thread can have; launch bounds make the compiler get by with fewer."""
+        target = self._target
+        most = target.max_registers_per_thread
         if kernel.min_blocks:
-            most = min(most, self._target.registers_per_sm // (kernel.min_blocks * self._threads))
-        return min(found, most)
+            most = min(most, target.registers_per_sm // (kernel.min_blocks * self._threads))
+        return min(most, target.max_registers_per_block // self._threads)
 
     def _traffic(self) -> Traffic:
         target = self._target
@@ -200,15 +202,18 @@ class _Timing:
         """Cycles of an SM for one warp: of the schedulers and lanes, and of the load/store unit."""
         work, target = self._counted.work, self._target
         factor = self._mix.instructions if self._mix else 1.0
+        # An operation on a value without a register loads it, and stores the result.
+        lost = self._spilled / (self._registers + self._spilled)
+        moved = 2 * lost * (work.fp32 + work.fp64)
         lanes = (
             (work.fp32, target.fp32_lanes),
             (work.fp64, target.fp64_lanes),
             (work.special, SPECIAL_LANES),
-            (work.accesses, target.load_store_lanes),
+            (work.accesses + moved, target.load_store_lanes),
         )
         pipes = [count * target.warp_size / wide for count, wide in lanes]
-        issue = work.issue * factor / min(SCHEDULERS, warps)
-        return max(issue, *pipes[:3]), max(work.lsu, pipes[3])
+        issue = (work.issue * factor + moved) / min(SCHEDULERS, warps)
+        return max(issue, *pipes[:3]), max(work.lsu + moved, pipes[3])
 
     def _l2_cycles(self) -> float:
         """Of a block: bytes over what one SM gets, with the others at it."""

@@ -49,11 +49,15 @@ class Places:
         self._data: dict[str, frozenset[str]] = {}
         self._loops: list[LoopRange] = []
 
+    def form(self, value: Affine) -> Affine:
+        """The form with the values of `Let` variables put in."""
+        return value.substitute(self._forms)
+
     @contextmanager
     def inside(self, loop: LoopRange) -> Iterator[None]:
         """Inside the loop; its middle iteration is looked at."""
         self._loops.append(loop)
-        self.values[loop.var] = (loop.low + loop.high) // 2
+        self.values[loop.var] = (loop.first + loop.last) // 2
         yield
         self._loops.pop()
 
@@ -167,7 +171,7 @@ def _offsets(form: Affine, loops: Sequence[LoopRange]) -> Lanes:
     """The terms of the loops' variables in every iteration; other terms count as 0."""
     total = np.zeros(1, dtype=np.int64)
     for loop in loops:
-        steps = np.arange(loop.low, loop.high + 1, dtype=np.int64)
+        steps = np.arange(loop.first, loop.last + 1, dtype=np.int64)
         total = np.add.outer(total, steps * form.coefficient(loop.var)).ravel()
     return total
 
