@@ -102,20 +102,34 @@ def _kernel(facts: KernelFacts, explanation: Explanation, number: int) -> Markup
     parts = (
         element("h2", facts.nest.name),
         element("div", *_cards(facts, explanation), class_="cards"),
-        element("h3", "The iteration space, cut"),
-        element("figure", picture_space(cut, pinned), table_space(cut), class_="wide"),
-        element("h3", "Which thread loads and computes what"),
-        element("p", *_reading(facts, pinned)),
-        element("div", pictures_of_tensors(facts, program, sizes), class_="figures"),
-        *_shared(facts),
-        element("h3", "What bounds the time"),
-        element("div", *_bounds(facts, explanation), class_="figures"),
-        *_staging(facts),
+        _part(
+            "cut",
+            "The iteration space, cut",
+            element("figure", picture_space(cut, pinned), table_space(cut), class_="wide"),
+        ),
+        _part(
+            "tensors",
+            "Which thread loads and computes what",
+            element("p", *_reading(facts, pinned)),
+            element("div", pictures_of_tensors(facts, program, sizes), class_="figures"),
+        ),
+        _shared(facts),
+        _part(
+            "bound",
+            "What bounds the time",
+            element("div", *_bounds(facts, explanation), class_="figures"),
+        ),
+        _part("staging", "Reuse in a k-tile, and what each way to stage costs", *_staging(facts)),
     )
     block = ",".join(map(str, facts.kernel.block))
     return element(
         "section", *parts, class_="kernel", data_block=block, data_pin=pinned, id=f"kernel{number}"
     )
+
+
+def _part(name: str, title: str, *children: Child) -> Markup:
+    """A part of a section, under its title; nothing where there is nothing to show."""
+    return element("div", element("h3", title), *children, class_=name) if children else Markup("")
 
 
 def _cards(facts: KernelFacts, explanation: Explanation) -> Iterator[Markup]:
@@ -148,11 +162,10 @@ def _reading(facts: KernelFacts, pinned: int) -> Iterator[Child]:
         yield f". Where {names} is read depends on data, so it is not drawn."
 
 
-def _shared(facts: KernelFacts) -> Iterator[Markup]:
+def _shared(facts: KernelFacts) -> Markup:
     pictures = pictures_of_shared(facts)
-    if pictures:
-        yield element("h3", "Shared memory and its banks")
-        yield element("div", pictures, class_="figures")
+    shown = [element("div", pictures, class_="figures")] if pictures else []
+    return _part("shared", "Shared memory and its banks", *shown)
 
 
 def _bounds(facts: KernelFacts, explanation: Explanation) -> Iterator[Markup]:
@@ -172,7 +185,6 @@ def _bounds(facts: KernelFacts, explanation: Explanation) -> Iterator[Markup]:
 def _staging(facts: KernelFacts) -> Iterator[Markup]:
     if not facts.reuse:
         return
-    yield element("h3", "Reuse in a k-tile, and what each way to stage costs")
     rows = (
         (
             element("code", f"{r.tensor}({r.subscripts})"),

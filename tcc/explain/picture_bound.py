@@ -113,7 +113,7 @@ def _kernel(facts: KernelFacts, scale: _Scale) -> Iterator[Markup]:
     y = scale.y(facts.work.operations / predicted / 1e3)
     yield element("circle", cx=x, cy=y, r=6, fill=BLUE)
     label = f"predicted {time(predicted)}, {percent(facts.roof.time_us / predicted)} of the roof"
-    yield words(x + away, max(y, best + 18) + 18, label, text_anchor=side, fill=BLUE)
+    yield words(x + away, max(y, best + 18) + 36, label, text_anchor=side, fill=BLUE)
 
 
 def level_bars(facts: KernelFacts) -> Markup:

@@ -20,7 +20,7 @@ from tcc.frontend import tir
 from tcc.tune.lanes import Lanes as Array
 
 MOST_CELLS = 192
-WIDEST, TALLEST, NARROWEST = 440.0, 400.0, 190.0
+WIDEST, TALLEST, NARROWEST = 388.0, 400.0, 190.0
 FOLDED = 64
 NOBODY, SEVERAL = -1, -2
 MARGIN = 22.0

@@ -17,12 +17,8 @@ from tcc.explain.markup import element
 from tcc.explain.page import page
 from tests.doc_blocks import ROOT
 from tests.explain.browser import CHROMIUM, MISSING, open_page
+from tests.explain.sizes import SIZES
 
-SIZES = {
-    "gemm": {"M": 1024, "N": 1024, "K": 1024},
-    "softmax": {"N": 4096, "D": 1024},
-    "conv2d": {"N": 32, "C": 64, "M": 64, "H": 56, "W": 56, "KH": 3, "KW": 3},
-}
 EMPTY = ("meta", "br")
 
 
