@@ -8,7 +8,8 @@ The word after the three backticks says what a block is, the words after it what
     yaml ok          is a valid options file; `yaml reject E0501` is not
     console          commands after `$ `, run by bash, with all that they print; not run where
                      `needs=TOOL,TOOL` names a program that is missing
-    pycon, python    runs; what a `>>>` prints is compared
+    pycon, python    runs; what a `>>>` prints is compared. Not run where `needs=MODULE` names one
+                     that is missing
 
 `file=NAME` writes a block to a file for the blocks below it. All blocks of a document run in one
 folder, which has the `specs`. In an expected output, `...` stands for any text, and a line of

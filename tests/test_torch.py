@@ -11,6 +11,15 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import tcc.torch  # noqa: E402
 
+try:
+    from tqdm import tqdm
+except ImportError:
+    pass
+else:
+    # PyTorch shows its progress with it, by a thread that stays; a process with threads cannot fork
+    # and so compiles more slowly.
+    tqdm.monitor_interval = 0
+
 PROGRAM = """\
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(m, n) +=! A(m, k) * B(k, n) }
 def matmul_grad(float(M, K) A, float(K, N) B, float(M, N) C_grad) -> (A_grad, B_grad) {

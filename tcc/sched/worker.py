@@ -1,7 +1,7 @@
 """Scheduling in a process of its own: isl has no deadline, and a crash in it must not be ours.
 
-A fork takes a few milliseconds; where it is not safe (other Python threads) or not there, a new
-interpreter runs this module, which takes about 0.2 s.
+A fork takes a few milliseconds; where it is not safe (other Python threads, or a library that
+forbids it) or not there, a new interpreter runs this module, which takes about 0.2 s.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from tcc.sched.fusion import Problem, solve
 def solve_within(problem: Problem, deadline_s: float) -> list[list[str]] | None:
     """The texts of what `solve` finds; None after the deadline or a crash of isl."""
     text = json.dumps(problem.to_data())
-    if hasattr(os, "fork") and threading.active_count() == 1:
+    if _may_fork():
         return _forked(text, deadline_s)
     return _spawned(text, deadline_s)
+
+
+def _may_fork() -> bool:
+    """JAX has threads of its own that a child may wait for, and warns at every fork."""
+    return hasattr(os, "fork") and threading.active_count() == 1 and "jax" not in sys.modules
 
 
 def main() -> None:

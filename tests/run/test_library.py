@@ -1,10 +1,9 @@
-"""Arrays of NumPy, PyTorch, JAX and others in calls: in place, and results of the same library."""
+"""Arrays of NumPy, PyTorch and others in calls: in place, and results of the same library."""
 
 from __future__ import annotations
 
 import array
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -31,11 +30,6 @@ def scale():
 @pytest.fixture(scope="module")
 def torch():
     return pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
-@pytest.fixture(scope="module")
-def jax():
-    return pytest.importorskip("jax", reason="JAX is not installed")
 
 
 def codes(problem):
@@ -66,9 +60,7 @@ def test_several_results():
     assert both(a, out=(b, c))[1] is c
     np.testing.assert_array_equal(b, a + 1)
     np.testing.assert_array_equal(c, a * 2)
-    with pytest.raises(
-        tcc.UsageError, match="gives 2 results: B, C; 1 given"
-    ):
+    with pytest.raises(tcc.UsageError, match="gives 2 results: B, C; 1 given"):
         both(a, out=b)
 
 
@@ -226,49 +218,6 @@ def test_tensors_that_cannot_be_used(torch, scale):
     with pytest.raises(tcc.CompileError) as problem:
         scale(a.double(), 2.0)
     assert codes(problem) == ["E0603"]
-
-
-# -- JAX -----------------------------------------------------------------------------------
-
-
-def test_jax(jax, scale):
-    a = jax.numpy.asarray(VALUES)
-    result = scale(a, 2.0)
-    assert isinstance(result, jax.Array)
-    np.testing.assert_array_equal(result, 2 * VALUES)
-    np.testing.assert_array_equal(scale.run({"A": a, "S": jax.numpy.float32(1)})["B"], VALUES)
-    with pytest.raises(tcc.CompileError, match="it is read-only"):
-        scale(a, 2.0, out=a + 1)
-
-
-def test_types_of_jax(jax):
-    twice = tcc.compile(PROGRAM, "twice")
-    result = twice(jax.numpy.asarray([1.5, -2], dtype=jax.numpy.bfloat16))
-    assert result.dtype == ml_dtypes.bfloat16
-    assert result.tolist() == [3, -4]
-    wide = tcc.compile("def wide(float(N) A) -> (double(N) B) { B(i) = A(i) }")
-    with pytest.raises(tcc.CompileError, match="unless `jax_enable_x64` is set") as problem:
-        wide(jax.numpy.ones(3))
-    assert codes(problem) == ["E0617"]
-
-
-def test_jax_traces(jax, scale):
-    with pytest.raises(tcc.CompileError, match="JAX is tracing the call") as problem:
-        jax.jit(lambda a: scale(a, 2.0))(jax.numpy.ones((2, 3)))
-    assert codes(problem) == ["E0617"]
-
-    @jax.jit
-    def double(a):
-        shape = jax.ShapeDtypeStruct(a.shape, a.dtype)
-        return jax.pure_callback(lambda x: scale(x, 2.0), shape, a)
-
-    np.testing.assert_array_equal(double(jax.numpy.asarray(VALUES)), 2 * VALUES)
-
-
-def test_one_library_for_all(torch, jax, scale):
-    with pytest.raises(tcc.CompileError, match="`A` and `S` are of different libraries") as problem:
-        scale(torch.ones(2, 3), jax.numpy.float32(1))
-    assert codes(problem) == ["E0609"]
 
 
 def test_a_library_is_found_by_its_classes(torch):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from dataclasses import replace
+from types import ModuleType
 
 import islpy as isl
 import pytest
@@ -36,6 +38,13 @@ def test_all_ways_give_the_same_answer(softmax: Problem) -> None:
     here = [[str(s) for s in schedules] for schedules in solve(again)]
     assert worker._forked(text_of(softmax), 20) == here
     assert worker._spawned(text_of(softmax), 20) == here
+
+
+def test_jax_forbids_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    assert worker._may_fork()
+    monkeypatch.setitem(sys.modules, "jax", ModuleType("jax"))
+    assert not worker._may_fork()
 
 
 def test_problems_travel_as_json(softmax: Problem) -> None:
