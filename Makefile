@@ -10,7 +10,7 @@ TORCH := torch==2.13.0
 HOST := $(if $(shell command -v g++ || command -v clang++),,$(comma)host)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cpp-make cpp-cmake test frameworks deep check docs pictures format clean
+.PHONY: help demo cpp-make cpp-cmake test frameworks deep check docs site pictures format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
@@ -51,6 +51,9 @@ check: $(VENV)/.developed ## Check format, lint rules and types
 docs: $(VENV)/.developed ## Write the generated parts of the documents anew
 	$(BIN)/python -m tests.generate_docs
 	$(BIN)/python -m tests.generate_grammar
+
+site: $(VENV)/.developed ## Build the documents as a site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 pictures: $(VENV)/.developed ## Take the pictures of the documents anew; needs chromium
 	$(BIN)/python -m tests.explain.make_pictures

@@ -262,7 +262,7 @@ def _sentence(source: str) -> str:
 
 
 def _file_parts() -> Iterator[tuple[str, Callable[[], str]]]:
-    for folder in ("", "frontend", "sched", "kernel", "run"):
+    for folder in ("", "frontend", "sched", "kernel", "run", "tune", "explain"):
         yield f"files {folder}".strip(), lambda f=folder: files(f)
 
 
