@@ -63,7 +63,7 @@ format: $(VENV)/.developed ## Format the sources, and fix what can be fixed with
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove everything that the other targets made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build examples/*/build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
