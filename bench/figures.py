@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from math import ceil, prod
 from os import sched_getaffinity
 
-from bench.disassemble import Code, disassemble
-from bench.mixes import Mix, loops_of, main_loop, mix_of
 from bench.workloads import Workload
 from tcc.api import Kernel
 from tcc.artifact import Launch
 from tcc.errors import InternalError
 from tcc.frontend import tir
 from tcc.occupancy import resident_blocks
+from tcc.run.disassemble import Code, disassemble
+from tcc.run.mixes import Mix, loops_of, main_loop, mix_of
 from tcc.sched.plan import KernelPlan, Plan
 from tcc.target import TARGETS
 

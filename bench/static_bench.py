@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.bars import BARS
-from bench.disassemble import compiler_name
 from bench.figures import Figures, Measured, measure_all
-from bench.mixes import Mix
 from bench.tables import markdown, plain, replace_part
 from bench.workloads import ROOT, WORKLOADS, workload
 from tcc.errors import ToolchainError
+from tcc.run.disassemble import compiler_name
+from tcc.run.mixes import Mix
 
 ARCHS = ("sm_80", "sm_90")
 DOCUMENT = ROOT / "docs" / "performance.md"

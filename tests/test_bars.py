@@ -10,9 +10,7 @@ import pytest
 
 from bench.bars import BARS, MISSED, Bar
 from bench.compile_time import schedule_seconds
-from bench.disassemble import compiler_name, find_tools, parse
 from bench.figures import Measured, measure_all
-from bench.mixes import loops_of, main_loop, mix_of
 from bench.workloads import SPECS, WORKLOADS, Workload, workload
 from tcc.api import compile as tcc_compile
 from tcc.api import request_of
@@ -20,6 +18,8 @@ from tcc.errors import ToolchainError
 from tcc.inputs import options_of_data
 from tcc.occupancy import resident_blocks
 from tcc.options import Options
+from tcc.run.disassemble import compiler_name, find_tools, parse
+from tcc.run.mixes import loops_of, main_loop, mix_of
 from tcc.run.verify import verify
 from tcc.source import Source
 from tcc.target import TARGETS

@@ -206,7 +206,8 @@ class _Walker:
         self._at.define(var, value)
 
     def _store(self, store: ir.Store) -> None:
-        self._evaluate(store.value)
+        loads = expression_cost.loads(store.value)
+        self._evaluate(store.value, is_update=any(n.buffer == store.buffer for n in loads))
         for index in store.index:
             if not isinstance(index, Affine):
                 self._evaluate(index)
@@ -250,9 +251,12 @@ class _Walker:
 
     # -- expressions and waits -------------------------------------------------------------
 
-    def _evaluate(self, expression: ir.Expression) -> None:
-        self._add(expression_cost.cost(expression))
+    def _evaluate(self, expression: ir.Expression, *, is_update: bool = False) -> None:
+        """Count an expression; what does not change in an unrolled loop is computed once."""
         for node in expression_cost.nodes(expression):
+            used = self._at.variables((node,))
+            changes = (x.trips for x in self._unrolled if is_update or x.var in used)
+            self._add_exactly(expression_cost.own_cost(node), prod(changes) * self._part)
             match node:
                 case ir.Load(buffer, index):
                     self._load(buffer, index)

@@ -38,7 +38,7 @@ INTEGER_DIVISION = 20
 
 def cost(expression: ir.Expression) -> Work:
     """The arithmetic of an expression; loads cost nothing here."""
-    return sum((_own(node) for node in nodes(expression)), Work())
+    return sum((own_cost(node) for node in nodes(expression)), Work())
 
 
 def nodes(expression: ir.Expression) -> Iterator[ir.Expression]:
@@ -71,7 +71,8 @@ def _operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
             return ()
 
 
-def _own(node: ir.Expression) -> Work:
+def own_cost(node: ir.Expression) -> Work:
+    """The arithmetic of a node without its operands."""
     match node:
         case ir.Binary("/" | "%", _, _, type):
             count = DIVISION if type.is_float else INTEGER_DIVISION

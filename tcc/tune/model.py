@@ -18,7 +18,7 @@ from tcc.tune.census import Census, census
 from tcc.tune.footprint import Traffic, traffic
 from tcc.tune.lanes import SECTOR_BYTES
 from tcc.tune.queue import cycle_time
-from tcc.tune.work import Latency, Stall
+from tcc.tune.work import Latency, Mix, Stall
 
 TYPICAL_SIZE = 1024
 """What a size that stays open counts as where the caller gives no value."""
@@ -78,18 +78,6 @@ class Prediction:
     def time_us(self) -> float:
         """The sum of the kernels and of their launches."""
         return sum(k.time_us for k in self.kernels)
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What the assembler makes of a kernel: what the census can only estimate.
-
-    `instructions` is the factor from the census' instructions to those in the machine code.
-    """
-
-    registers: int
-    local_bytes: int
-    instructions: float
 
 
 def predict_time(

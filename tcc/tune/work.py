@@ -56,3 +56,15 @@ class Stall:
     def scaled(self, factor: float) -> Self:
         """So many times as often."""
         return type(self)(self.latency, self.times * factor, self.hidden, self.together)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What the assembler makes of a kernel: what the census can only estimate.
+
+    `instructions` is the factor from the census' instructions to those in the machine code.
+    """
+
+    registers: int
+    local_bytes: int
+    instructions: float

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bench.disassemble import Code, Instruction
+from tcc.run.disassemble import Code, Instruction
 
 MEMORY = ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS")
 _WIDTHS = {"128": 128, "64": 64, "U8": 8, "S8": 8, "U16": 16, "S16": 16}
