@@ -83,6 +83,15 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """`expression >= 0` must hold of the sizes; `text` is the comparison, `H >= KH`."""
+
+    expression: Affine
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch: extents over the symbolic sizes, shared memory in bytes.
 
@@ -113,7 +122,8 @@ class Interface:
     """How to call one emitted launcher. `sizes` are the fixed sizes, `symbolic` the open ones.
 
     `temporaries` has the byte offset of each temporary in the workspace. `launches` work for all
-    sizes; with `fast` the launcher has a choice.
+    sizes that fulfil `requirements`; with `fast` the launcher has a choice. `alignments` has the
+    bytes that the address of a tensor must be a multiple of, where that is more than its type's.
     """
 
     function: str
@@ -124,6 +134,8 @@ class Interface:
     workspace_bytes: Affine
     temporaries: Mapping[str, Affine] = field(default_factory=dict)
     fast: FastPath | None = None
+    requirements: tuple[Requirement, ...] = ()
+    alignments: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tensors(self) -> tuple[Argument, ...]:

@@ -16,6 +16,7 @@ from tcc.artifact import (
     Launch,
     Naming,
     Parts,
+    Requirement,
 )
 from tcc.frontend import tir
 from tcc.kernel import ir
@@ -162,6 +163,8 @@ def _interface(context: Context, unit: Unit) -> Interface:
         _tensor_argument(context, name)
         for name in (*program.inputs, *(o for o in program.outputs if o not in program.inputs))
     ]
+    needed = _needed_alignments(unit)
+    aligned = {a.name: needed.get(context.spelling[a.name], 0) for a in arguments}
     if unit.workspace:
         arguments.append(Argument("workspace", ArgumentKind.WORKSPACE))
     symbolic = tuple(s for s in program.sizes if s not in unit.sizes)
@@ -184,6 +187,8 @@ def _interface(context: Context, unit: Unit) -> Interface:
         total,
         offsets,
         fast,
+        tuple(Requirement(p.expression, str(p), p.reason) for p in unit.preconditions),
+        {name: most for name, most in aligned.items() if most},
     )
 
 
@@ -281,8 +286,8 @@ def _checks(
     return checks
 
 
-def _alignments(context: Context, unit: Unit, interface: Interface) -> list[tuple[str, str]]:
-    """Pointers that vector accesses need aligned; workspace is carved in aligned pieces."""
+def _needed_alignments(unit: Unit) -> dict[str, int]:
+    """The bytes that vector accesses need buffers aligned to, by the name in the text."""
     needed: dict[str, int] = {}
     for kernel in unit.kernels:
         needed |= dict.fromkeys(kernel.aligned, ir.ALIGNED_BYTES)
@@ -292,6 +297,12 @@ def _alignments(context: Context, unit: Unit, interface: Interface) -> list[tupl
                     if buffer.space is ir.Space.GLOBAL:
                         size = statement.width * buffer.type.bytes
                         needed[buffer.name] = max(size, needed.get(buffer.name, 0))
+    return needed
+
+
+def _alignments(context: Context, unit: Unit, interface: Interface) -> list[tuple[str, str]]:
+    """Pointers that must be aligned; workspace is carved in aligned pieces."""
+    needed = _needed_alignments(unit)
     arguments = {context.spelling[a.name]: a.name for a in interface.tensors}
     checks = [
         (f"(size_t){name} % {needed[name]} != 0", f"{arguments[name]} needs {needed[name]} bytes")

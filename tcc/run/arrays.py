@@ -210,6 +210,26 @@ def check_dense(interface: Interface, layouts: Mapping[str, tuple[tuple[int, ...
         raise CompileError(report.items)
 
 
+def check_aligned(interface: Interface, addresses: Mapping[str, int]) -> None:
+    """CompileError (E0714) unless kernels that move vectors find the tensors where they can."""
+    listing = Listing(tuple(addresses), {}, {})
+    report = Report()
+    for name, bytes in interface.alignments.items():
+        if addresses[name] % bytes:
+            report.add(
+                error(
+                    "E0714",
+                    f"array `{name}` does not start at a multiple of {bytes} bytes",
+                    listing.name_span(name),
+                    f"address {addresses[name]:#x}",
+                    notes=(f"`{interface.function}` moves several elements at once",),
+                    help=("pass a copy, or compile with `mapping: {vector: 1}`",),
+                )
+            )
+    if report.errors:
+        raise CompileError(report.items)
+
+
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether an array is row-major without gaps; strides in elements."""
     step = 1

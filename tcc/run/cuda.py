@@ -21,7 +21,7 @@ from tcc.artifact import Argument, ArgumentKind, Artifact, FastPath, Interface, 
 from tcc.errors import RunError, ToolchainError
 from tcc.frontend.tir import Role
 from tcc.run import nvrtc
-from tcc.run.arrays import Bound, bind, check_dense, element_type, numpy_type
+from tcc.run.arrays import Bound, bind, check_aligned, check_dense, element_type, numpy_type
 from tcc.run.cache import ObjectCache, key_of
 from tcc.run.device import Array
 from tcc.scalar import ScalarType
@@ -143,6 +143,7 @@ class CudaDevice:
             on_gpu = {n: a for n, a in taken.items() if _is_on_gpu(a)}
             check_dense(interface, {n: layout(a) for n, a in on_gpu.items()})
             buffers = self._buffers(interface, bound, on_gpu, out)
+            check_aligned(interface, {t.name: _address(buffers[t.name]) for t in interface.tensors})
             return Call(self, interface, bound, buffers, self._module(artifact))
 
     def imported(self, array: Any) -> Any:  # noqa: ANN401

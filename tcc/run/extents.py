@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcc.affine import Affine, Var
-from tcc.artifact import Argument, Interface
+from tcc.artifact import Argument, Interface, Requirement
 from tcc.diagnostics import Label, Report, error
 from tcc.frontend.suggest import suggestion
 from tcc.run.listing import Listing
@@ -55,6 +55,9 @@ class Extents:
             raise ValueError(f"no shape and no given size tells {missing}")
         for tensor, dimension in self._open:
             self._compare(tensor, dimension)
+        for requirement in self._interface.requirements:
+            if requirement.expression.evaluate(self.values) < 0:
+                self._broken(requirement)
 
     def _bind(self, name: str, value: int, origin: Label) -> None:
         old = self._origins.get(name)
@@ -104,6 +107,21 @@ class Extents:
                 self._span(tensor, dimension),
                 f"{why}must be {wanted}",
                 secondary=tuple(self._origins[name] for name in used),
+            )
+        )
+
+    def _broken(self, requirement: Requirement) -> None:
+        used = sorted(requirement.expression.variables)
+        origins = [self._origins[name] for name in used if name in self._origins]
+        values = ", ".join(f"`{name}` is {self.values[name]}" for name in used)
+        self._report.add(
+            error(
+                "E0619",
+                f"`{self._interface.function}` needs `{requirement.text}`",
+                origins[0].span,
+                values,
+                secondary=tuple(origins[1:]),
+                notes=(requirement.reason,),
             )
         )
 
