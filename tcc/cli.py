@@ -19,6 +19,7 @@ from tcc.cli_info import explain_command, options_command, passes_command, targe
 from tcc.cli_lsp import lsp_command
 from tcc.cli_run import run_command, verify_command
 from tcc.cli_session import Session, put
+from tcc.cli_tune import tune_command
 from tcc.errors import CompileError, InternalError, TccError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,7 @@ COMMANDS = (
     run_command,
     verify_command,
     explain_command,
+    tune_command,
     cache_command,
     fmt_command,
     lsp_command,

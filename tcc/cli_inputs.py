@@ -66,6 +66,11 @@ def programs(command: F) -> F:
 
 
 def _program(command: F, *, several: bool) -> F:
+    return click.argument("file", metavar="FILE.tc")(compiling(command, several=several))
+
+
+def compiling(command: F, *, several: bool = False) -> F:
+    """The options of `Program`, without the file."""
     command = message_format(command)
     command = click.option(
         "--check-bounds",
@@ -87,10 +92,9 @@ def _program(command: F, *, several: bool) -> F:
     command = click.option("--options", metavar="YAML", help="Options file, see `tcc options`.")(
         command
     )
-    command = click.option(
-        "--entry", metavar="DEF", help="Def to compile, where there are several."
-    )(command)
-    return click.argument("file", metavar="FILE.tc")(command)
+    return click.option("--entry", metavar="DEF", help="Def to compile, where there are several.")(
+        command
+    )
 
 
 def request(session: Session, given: Program) -> Request:

@@ -87,6 +87,11 @@ def put(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def is_terminal() -> bool:
+    """Whether a line on stderr can be drawn anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def _wants_colour() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stderr.isatty()

@@ -30,7 +30,16 @@ LAYERS = (
     ("torch", "highlight", "lsp"),
     ("explain",),
     ("cli", "cli_session", "cli_colour", "cli_crash", "cli_inputs", "cli_outputs"),
-    ("cli_cache", "cli_compile", "cli_completion", "cli_lsp", "cli_run", "cli_info", "__main__"),
+    (
+        "cli_cache",
+        "cli_compile",
+        "cli_completion",
+        "cli_lsp",
+        "cli_run",
+        "cli_tune",
+        "cli_info",
+        "__main__",
+    ),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 RANK["cli"] = len(LAYERS)

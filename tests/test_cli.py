@@ -57,13 +57,13 @@ def test_the_commands_of_the_design(capfd):
     names = [line.split()[0] for line in listed if line.strip()]
     assert code == 0
     assert names == [
-        *("compile", "check", "run", "verify", "explain", "cache"),
+        *("compile", "check", "run", "verify", "explain", "tune", "cache"),
         *("fmt", "lsp", "targets", "options", "passes"),
     ]
 
 
 @pytest.mark.parametrize(
-    "command", ["compile", "check", "run", "verify", "explain", "fmt", "targets", "options"]
+    "command", ["compile", "check", "run", "verify", "explain", "tune", "fmt", "targets", "options"]
 )
 def test_help_fits_a_screen(capfd, command):
     code, out, _ = run(capfd, command, "--help")

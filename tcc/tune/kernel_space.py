@@ -1,14 +1,14 @@
-"""The plans of one kernel as a table of parameters, each with a few values.
+"""The plans of one kernel as a table of parameters, and the way from their values to a plan.
 
-Digits are powers of two and ceil divisors of extents; staging, vectors, pipelining and rows are
-what the lowering offers for this kernel. Plans to start from add their own values, so that all
-of them are points of the space. A value that another one makes meaningless is ignored.
+Plans to start from add their own values to the domains, so that all of them are points of the
+space. A value that another one makes meaningless is ignored.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import TypeAlias
@@ -17,50 +17,25 @@ from tcc.frontend import tir
 from tcc.sched.budget import needs, over_budget
 from tcc.sched.layout import laid
 from tcc.sched.loops import UNROLLED_LIMIT
-from tcc.sched.model import extent_of
-from tcc.sched.nest import Dim, KernelNest, Loop
+from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, RowPlan, Staging
-from tcc.sched.reuse import chains
 from tcc.sched.row_plan import MOST_KEPT
-from tcc.sched.rows import row_form
-from tcc.sched.windows import windows
 from tcc.target import Target
+from tcc.tune.domains import (
+    DIGITS,
+    EVEN,
+    FULL,
+    POINTS,
+    ROW,
+    ROWS,
+    SERIAL,
+    TILES,
+    Domains,
+    Parameter,
+    Value,
+)
 
-Value: TypeAlias = str | int | bool | None
 Values: TypeAlias = Mapping[str, Value]
-
-POINTS, TILES, ROWS = "points", "tiles", "rows"
-FULL, EVEN = "full", "even"
-"""A tile is all that its digits reach; or so much less that all tiles are about equal."""
-SERIAL = "serial"
-OUTER = (1, 2, 3, 4, 6, 8)
-INNER = (1, 2, 4, 8)
-MOST_K_TILE = 128
-VECTORS = (None, 1, 2, 4)
-PIPELINES = (1, 2, 3, 4)
-SLICES = (1, 2, 4, 8, 16)
-"""Threads that share a tile of a reduction."""
-UNROLLS = (None, 2, 4, 8, 16)
-WAVES = (1, 2, 4)
-"""Blocks for each SM where a kernel walks its tiles in waves."""
-LONGEST_ROW = 1024
-DIGITS = (".threads", ".outer", ".inner", ".k", ".slices", "pipeline")
-"""The ends of the names of parameters whose smaller values need less of a target."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One choice of a search, and all that may be chosen; `values` of numbers are ordered."""
-
-    name: str
-    values: tuple[Value, ...]
-
-
-def digit_values(extent: int, most: int) -> tuple[int, ...]:
-    """The powers of two up to the first beyond an extent, and its ceil divisors by them."""
-    powers = [1 << k for k in range((extent - 1).bit_length() + 1)]
-    found = {*powers, *(-(-extent // p) for p in powers)}
-    return tuple(sorted(v for v in found if v <= most))
 
 
 class KernelSpace:
@@ -78,25 +53,26 @@ class KernelSpace:
         self._program = program
         self._target = target
         self._shared_bytes = shared_bytes
-        self._chains = chains(kernel, program)
-        self._form = row_form(kernel, program)
-        self._windows = {w.tensor for w in windows(kernel, program)}
+        self._domains = Domains(kernel, program, target)
+        self._chains = self._domains.chains
         self._starts = tuple(starts)
+        self._checked: dict[KernelPlan, str | None] = {}
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """All parameters; those that have no choice are left out."""
-        ordered = (Parameter(n, tuple(sorted(v, key=_order))) for n, v in self._domains.items())
+        ordered = (Parameter(n, tuple(sorted(v, key=_order))) for n, v in self._values.items())
         return tuple(p for p in ordered if len(p.values) > 1)
 
     @cached_property
-    def _domains(self) -> dict[str, list[Value]]:
-        domains = {p.name: list(p.values) for p in self._all()}
+    def _values(self) -> dict[str, list[Value]]:
+        """The values of each parameter, those of the plans to start from added at the end."""
+        found = {p.name: list(p.values) for p in self._domains.parameters}
         for plan in self._starts:
             for name, value in self.values(plan).items():
-                if name in domains and value not in domains[name]:
-                    domains[name].append(value)
-        return domains
+                if name in found and value not in found[name]:
+                    found[name].append(value)
+        return found
 
     @property
     def size(self) -> int:
@@ -108,8 +84,8 @@ class KernelSpace:
         form = self._form_of(at)
         unused = {
             ROWS: _NOT_IN_ROWS,
-            TILES: ("unroll", *_ROW),
-            POINTS: (".k", ".rolled", ".slices", "pipeline", *_ROW),
+            TILES: ("unroll", *ROW),
+            POINTS: (".k", ".rolled", ".slices", "pipeline", *ROW),
         }[form]
         return frozenset(p.name for p in self.parameters if not p.name.endswith(unused))
 
@@ -117,7 +93,7 @@ class KernelSpace:
 
     def plan(self, at: Values) -> KernelPlan:
         """The plan of an assignment of the parameters; what is missing has its usual value."""
-        at = {**{n: v[0] for n, v in self._domains.items()}, **at}
+        at = {**{n: v[0] for n, v in self._values.items()}, **at}
         form = self._form_of(at)
         row = self._row(at) if form == ROWS else None
         dims = self._dims(at, row)
@@ -145,6 +121,12 @@ class KernelSpace:
 
     def problem(self, plan: KernelPlan) -> str | None:
         """Why the target cannot have a plan; None when it can."""
+        key = replace(plan, kernel=self.kernel.name)
+        if key not in self._checked:
+            self._checked[key] = self._check(plan)
+        return self._checked[key]
+
+    def _check(self, plan: KernelPlan) -> str | None:
         if prod(plan.block) > self._target.max_threads_per_block:
             return "too many threads"
         if prod(d.registers for d in plan.dims) > self._target.max_registers_per_thread:
@@ -152,8 +134,26 @@ class KernelSpace:
         wanted = needs(self.kernel, self._chains, self._program, plan)
         return over_budget(wanted, self._target, self._shared_bytes)
 
+    def shrunk(self, indices: Sequence[int], rng: random.Random) -> list[int]:
+        """Indices into the values of all parameters, with smaller digits until they fit."""
+        found = list(indices)
+        while self.problem(self.plan(self.at(found))) is not None:
+            counting = self.active(self.at(found))
+            named = enumerate(self.parameters)
+            digits = [k for k, p in named if p.name.endswith(DIGITS) and p.name in counting]
+            large = [k for k in digits if found[k]]
+            if not large:
+                break
+            found[rng.choice(large)] -= 1
+        return found
+
+    def at(self, indices: Sequence[int]) -> dict[str, Value]:
+        """The values at some indices."""
+        pairs = zip(self.parameters, indices, strict=True)
+        return {p.name: p.values[k] for p, k in pairs}
+
     def _form_of(self, at: Values) -> str:
-        form = at.get("form", self._forms[0])
+        form = at.get("form", self._domains.forms[0])
         return str(form)
 
     def _dims(self, at: Values, row: RowPlan | None) -> tuple[DimPlan, ...]:
@@ -212,7 +212,7 @@ class KernelSpace:
 
     def _staging(self, at: Values, *, tiled: bool) -> tuple[tuple[str, Staging], ...]:
         chosen = {}
-        for tensor, places in self._places(tiled).items():
+        for tensor, places in self._domains.places(tiled=tiled).items():
             given = at.get(f"{tensor}.staging", places[0].value)
             place = next((p for p in places if p.value == given), places[0])
             if place is not Staging.GLOBAL or Staging.REGISTER in places:
@@ -221,7 +221,7 @@ class KernelSpace:
 
     def _row(self, at: Values) -> RowPlan:
         threads = _number(at.get("row.threads")) or 32
-        keep = bool(at.get("row.keep")) and self._row_length <= MOST_KEPT * threads
+        keep = bool(at.get("row.keep")) and self._domains.row_length <= MOST_KEPT * threads
         return RowPlan(
             threads, _number(at.get("row.vector")) or 1, _number(at.get("row.axis")) or 0, keep
         )
@@ -246,88 +246,8 @@ class KernelSpace:
         found |= {f"{tensor}.staging": place.value for tensor, place in plan.staging}
         if plan.row is not None:
             row = plan.row
-            found |= dict(zip(_ROW, (row.threads, row.vector, row.axis, row.keep), strict=True))
+            found |= dict(zip(ROW, (row.threads, row.vector, row.axis, row.keep), strict=True))
         return found
-
-    # -- the domains -----------------------------------------------------------------------
-
-    @cached_property
-    def _forms(self) -> tuple[str, ...]:
-        tiles = (TILES,) if self._chains and self.kernel.parallel else ()
-        rows = (ROWS,) if self._form is not None else ()
-        return (*tiles, *rows, POINTS)
-
-    @property
-    def _row_length(self) -> int:
-        """Positions of a row, or more than fit registers where that is open."""
-        loops = self._form.loops if self._form else ()
-        known = all(d.extent.is_constant for d in loops)
-        return prod(d.extent.value for d in loops) if known else 1 << 30
-
-    def _all(self) -> Iterator[Parameter]:
-        yield Parameter("form", self._forms)
-        for dim in self.kernel.parallel:
-            yield from self._dim_parameters(dim)
-        if TILES in self._forms:
-            yield from self._tile_parameters()
-        elif any(isinstance(n, Loop) for n in self.kernel.body):
-            yield Parameter("unroll", UNROLLS)
-        places = self._places(True) | self._places(False)
-        for tensor, choices in places.items():
-            yield Parameter(f"{tensor}.staging", tuple(s.value for s in choices))
-        if any(Staging.SHARED in choices for choices in places.values()):
-            yield Parameter("rolled_copies", (False, True))
-        if ROWS in self._forms:
-            yield from self._row_parameters()
-        yield Parameter("vector", VECTORS)
-        yield Parameter("readonly_cache", (False, True))
-
-    def _dim_parameters(self, dim: Dim) -> Iterator[Parameter]:
-        name, extent = dim.name, extent_of(dim.extent)
-        plain = laid(self.kernel.parallel, dim, 2, 1, 1)
-        most = self._target.max_threads_per_block
-        yield Parameter(f"{name}.threads", digit_values(extent, most))
-        yield Parameter(f"{name}.outer", tuple(n for n in OUTER if n <= extent))
-        yield Parameter(f"{name}.inner", tuple(n for n in INNER if n <= extent))
-        yield Parameter(f"{name}.axis", tuple({plain.thread_axis or 0: 0, 0: 0, 1: 0}))
-        yield Parameter(f"{name}.grid", tuple({plain.grid_axis or 0: 0, 0: 0}))
-        sms = self._target.sms
-        caps = (sms * n for n in WAVES if sms * n < extent)
-        yield Parameter(f"{name}.blocks", (None, *caps))
-        yield Parameter(f"{name}.tile", (FULL, EVEN) if dim.extent.is_constant else (FULL,))
-
-    def _tile_parameters(self) -> Iterator[Parameter]:
-        for dim in dict.fromkeys(d for c in self._chains for d in c.loops):
-            values = digit_values(extent_of(dim.extent), MOST_K_TILE)
-            yield Parameter(f"{dim.name}.k", values)
-            yield Parameter(f"{dim.name}.rolled", (False, True))
-            yield Parameter(f"{dim.name}.slices", SLICES)
-        yield Parameter("pipeline", PIPELINES)
-
-    def _row_parameters(self) -> Iterator[Parameter]:
-        if self._form is None:
-            return
-        last = self._form.loops[-1].extent
-        length = min(self._row_length, LONGEST_ROW)
-        threads = tuple(1 << k for k in range(1, (length - 1).bit_length() + 1)) or (2,)
-        widths = tuple(w for w in (1, 2, 4) if w == 1 or (last.is_constant and last.value % w == 0))
-        keep = (False, True) if self._row_length < 1 << 30 else (False,)
-        for name, values in zip(_ROW, (threads, widths, (0, 1), keep), strict=True):
-            yield Parameter(name, values)
-
-    def _places(self, tiled: bool) -> dict[str, tuple[Staging, ...]]:
-        """Where tensors can be read from; the first is the usual one."""
-        found: dict[str, tuple[Staging, ...]] = {}
-        for operand in (o for c in self._chains if tiled for o in c.operands):
-            shared = (Staging.SHARED,) if operand.forms else ()
-            before = found.get(operand.tensor, ())
-            found[operand.tensor] = before or (*shared, Staging.REGISTER, Staging.GLOBAL)
-        for tensor in sorted(self._windows):
-            found.setdefault(tensor, (Staging.GLOBAL, Staging.SHARED))
-        return found
-
-
-_ROW = ("row.threads", "row.vector", "row.axis", "row.keep")
 
 
 _NOT_IN_ROWS = (

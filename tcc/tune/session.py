@@ -18,7 +18,7 @@ from tcc.tune.search import Proposal, Scope
 from tcc.tune.space import Space
 from tcc.tune.starts import Start, Starts
 from tcc.tune.strategies import strategy_of
-from tcc.tune.tuner import Tried, Tuner, Tuning, Watcher
+from tcc.tune.tuner import Means, Tried, Tuner, Tuning, Watcher
 
 MODEL = "model"
 """The method of predicted times."""
@@ -49,16 +49,18 @@ def tune(
     watcher: Watcher,
     database: Database | None = None,
     bench: Callable[[Job], Bench] | None = None,
+    means: Means | None = None,
 ) -> Tuning:
     """Search for a faster plan than the default.
 
     Every candidate goes to the database as soon as it is known. `bench` makes what evaluates the
-    candidates of a job: processes of this machine when not given. CompileError when the program
-    is rejected, UsageError for a strategy that is not there, ToolchainError when nothing can be
-    evaluated.
+    candidates of a job, and `means` says how it finds times: by the model, in processes of this
+    machine, when not given. CompileError when the program is rejected, UsageError for a strategy
+    that is not there, ToolchainError when nothing can be evaluated.
     """
+    means = means or Means(request.target.board, MODEL, predicted=True)
     starts = Starts(request)
-    store = _Store(request, database)
+    store = _Store(request, database, means)
     texts = list(store.nearby())
     known = list(_known(store, starts)) if asked.resume else []
     found = starts.all(texts)
@@ -71,7 +73,7 @@ def tune(
         make = bench or (lambda j: HostBench(j, asked.workers))
         with make(job) as evaluators:
             most = asked.candidates
-            tuner = Tuner(request, scope, strategy, evaluators, most, watcher, store.keep)
+            tuner = Tuner(request, means, scope, strategy, evaluators, most, watcher, store.keep)
             return tuner.run(proposals, known)
 
 
@@ -89,22 +91,22 @@ def _space(request: Request, starts: Starts, found: list[Start]) -> Space:
 class _Store:
     """The database as one request sees it."""
 
-    def __init__(self, request: Request, database: Database | None) -> None:
+    def __init__(self, request: Request, database: Database | None, means: Means) -> None:
         self._database = database
         self._key = None if database is None else key_of(request)
-        self._device = request.target.board
+        self._means = means
 
     def keep(self, one: Tried) -> None:
         """Write down what became of a candidate."""
         if self._database is not None and self._key is not None:
-            self._database.add(self._key, measurement(one, self._device))
+            self._database.add(self._key, measurement(one, self._means))
 
     def entries(self) -> Iterator[Measurement]:
         """What is known of exactly this key, by the same method for the same device."""
         if self._database is None or self._key is None:
             return
         for key, found in self._database.entries(self._key):
-            if (found.method, found.device) == (MODEL, self._device):
+            if (found.method, found.device) == (self._means.method, self._means.device):
                 yield replace(found, plan=self._spelled(found.plan, key))
 
     def nearby(self) -> Iterator[tuple[str, str]]:
@@ -146,7 +148,7 @@ def _known(store: _Store, starts: Starts) -> Iterator[Tried]:
             yield Tried(-count, candidate, found.plan, found.origin, ended, 0.0)
 
 
-def measurement(one: Tried, device: str) -> Measurement:
+def measurement(one: Tried, means: Means) -> Measurement:
     """What the database keeps of a candidate."""
     times = one.evaluation.times
     return Measurement(
@@ -154,9 +156,9 @@ def measurement(one: Tried, device: str) -> Measurement:
         time_us=None if times is None else times.median_us,
         p10_us=None if times is None else times.p10_us,
         p90_us=None if times is None else times.p90_us,
-        predicted=True,
-        device=device,
-        method=MODEL,
+        predicted=means.predicted,
+        device=means.device,
+        method=means.method,
         verified=one.evaluation.verified,
         state=one.evaluation.state,
         reason=one.evaluation.reason,

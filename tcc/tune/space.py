@@ -18,7 +18,8 @@ from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Plan
 from tcc.sched.reuse import source_of
 from tcc.target import Target
-from tcc.tune.kernel_space import DIGITS, KernelSpace, Parameter, Value
+from tcc.tune.domains import Parameter, Value
+from tcc.tune.kernel_space import KernelSpace
 from tcc.tune.structure import Structure
 
 Point: TypeAlias = tuple[int, ...]
@@ -60,7 +61,6 @@ class Space:
             KernelSpace(kernel, structure.program, target, shared_bytes, plans[place])
             for place, (kernel, structure) in enumerate(kernels)
         )
-        self._checked: dict[Candidate, str | None] = {}
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -113,11 +113,9 @@ class Space:
 
     def problem(self, candidate: Candidate) -> str | None:
         """Why the target cannot have a candidate; None when it can."""
-        if candidate not in self._checked:
-            pairs = zip(candidate.plan.kernels, self._owned[candidate.structure], strict=True)
-            found = (self._spaces[place].problem(plan) for plan, place in pairs)
-            self._checked[candidate] = next((p for p in found if p is not None), None)
-        return self._checked[candidate]
+        pairs = zip(candidate.plan.kernels, self._owned[candidate.structure], strict=True)
+        found = (self._spaces[place].problem(plan) for plan, place in pairs)
+        return next((p for p in found if p is not None), None)
 
     def sample(self, rng: random.Random) -> Point:
         """A random point that fits the target, if shrinking makes it fit."""
@@ -125,27 +123,20 @@ class Space:
 
     def shrunk(self, point: Point, rng: random.Random) -> Point:
         """A point near this one that fits the target: with smaller digits, drawn one by one."""
-        while self.problem(self.candidate(point)) is not None:
-            large = [k for k in self._digits if point[k] and k in self.active(point)]
-            if not large:
-                break
-            chosen = rng.choice(large)
-            point = (*point[:chosen], point[chosen] - 1, *point[chosen + 1 :])
-        return point
-
-    @cached_property
-    def _digits(self) -> tuple[int, ...]:
-        """The positions of the parameters whose smaller values need less of the target."""
-        return tuple(k for k, p in enumerate(self.parameters) if p.name.endswith(DIGITS))
+        found = list(point)
+        for place in sorted(set(self._owned[point[0]])):
+            start, space = self._starts[place], self._spaces[place]
+            end = start + len(space.parameters)
+            found[start:end] = space.shrunk(found[start:end], rng)
+        return tuple(found)
 
     def _random(self, rng: random.Random) -> Point:
         return tuple(rng.randrange(len(p.values)) for p in self.parameters)
 
     def _own(self, point: Point, place: int) -> dict[str, Value]:
         """The values of one kernel's parameters."""
-        start = self._starts[place]
-        space = self._spaces[place].parameters
-        return {p.name: p.values[k] for p, k in zip(space, point[start:], strict=False)}
+        start, space = self._starts[place], self._spaces[place]
+        return space.at(point[start : start + len(space.parameters)])
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:

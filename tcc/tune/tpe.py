@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tcc.errors import UsageError
-from tcc.tune.kernel_space import Parameter
+from tcc.tune.domains import Parameter
 from tcc.tune.search import Proposal, Scope, Told
 from tcc.tune.space import Point
 

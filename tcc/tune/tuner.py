@@ -43,6 +43,15 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Means:
+    """How times are found: on which device, by which method; from the model or on a GPU."""
+
+    device: str
+    method: str
+    predicted: bool
+
+
+@dataclass(frozen=True)
 class Tuning:
     """What a search found out about a program.
 
@@ -52,6 +61,7 @@ class Tuning:
     """
 
     request: Request
+    means: Means
     tried: tuple[Tried, ...]
     known: tuple[Tried, ...]
     default: Tried | None
@@ -79,6 +89,7 @@ class Tuner:
     def __init__(
         self,
         request: Request,
+        means: Means,
         scope: Scope,
         strategy: Strategy,
         bench: Bench,
@@ -87,6 +98,7 @@ class Tuner:
         keep: Callable[[Tried], None] = lambda _: None,
     ) -> None:
         self._request = request
+        self._means = means
         self._scope = scope
         self._strategy = strategy
         self._bench = bench
@@ -117,6 +129,7 @@ class Tuner:
         first = starts[0].candidate if starts else None
         return Tuning(
             self._request,
+            self._means,
             tuple(self._tried),
             tuple(known),
             next((t for t in everyone if t.candidate == first), None),
