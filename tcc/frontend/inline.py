@@ -96,7 +96,10 @@ class _Call:
         if scope.is_tensor(statement.callee.text):
             calls.called_def(statement, scope)
             return False
-        arguments = [calls.argument(a, scope) for a in statement.arguments]
+        targets = {t.text for t in statement.targets}  # reported where they are arguments
+        arguments = [
+            None if a.text in targets else calls.argument(a, scope) for a in statement.arguments
+        ]
         definition = calls.called_def(statement, scope)
         if definition is None:
             return False

@@ -174,7 +174,7 @@ class Typer:
             operands = self._values(apply.arguments)
             return self._operators.extremum(operands, apply) if operands else None
         if self._is_silent(text):
-            self._values(apply.arguments)
+            self._of_unknown(apply.arguments)
             return None
         is_index = text in self._names.indices or text in self._names.places
         if self._scope.is_tensor(text) and not is_index:
@@ -182,14 +182,25 @@ class Typer:
         if text in self._scope.defs and text not in BUILTINS and not is_index:
             self._not_callable(name, is_index)  # its arguments may be whole tensors
             return None
+        if text not in BUILTINS:
+            self._of_unknown(apply.arguments)
+            self._not_callable(name, is_index)
+            return None
         values = self._values(apply.arguments)
-        if text in BUILTINS:
-            if len(apply.arguments) != BUILTINS[text].arity:
-                self._wrong_arity(name, len(apply.arguments))
-                return None
-            return self._operators.builtin(values, apply) if values else None
-        self._not_callable(name, is_index)
-        return None
+        if len(apply.arguments) != BUILTINS[text].arity:
+            self._wrong_arity(name, len(apply.arguments))
+            return None
+        return self._operators.builtin(values, apply) if values else None
+
+    def _of_unknown(self, arguments: Sequence[ast.Expression]) -> None:
+        """Report what is wrong in them; whole tensors would be right for a def."""
+        self._values(
+            [
+                a
+                for a in arguments
+                if not (isinstance(a, ast.Variable) and self._scope.is_tensor(a.name.text))
+            ]
+        )
 
     def _extent(self, extent: ast.Extent) -> Value | None:
         text = extent.tensor.text
