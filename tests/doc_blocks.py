@@ -15,7 +15,7 @@ The word after the three backticks says what a block is, the words after it what
 folder, which has the `specs`. In an expected output, `...` stands for any text, and a line of
 nothing but `...` for any lines; times in milliseconds may differ. A command may fail where the
 output shows an error, or where `echo $?` follows. Blocks in `sh`, `text`, `ebnf`
-and `mermaid` are for the eyes only.
+and `mermaid` are for the eyes only; `sh install` is run by tests/test_tutorial.py.
 """
 
 from __future__ import annotations

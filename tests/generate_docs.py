@@ -27,7 +27,9 @@ from tcc.run.arrays import numpy_type
 from tcc.scalar import ALIASES, ScalarType
 from tcc.sched import idle
 from tcc.schema import Entry, describe, entries, options_of
+from tcc.target import TARGETS
 from tests.doc_blocks import DOCUMENTS, ROOT
+from tests.figures import FIGURES, FOLDER
 
 _PART = re.compile(r"(<!-- generated: (.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 STAGES = {
@@ -266,7 +268,27 @@ def _file_parts() -> Iterator[tuple[str, Callable[[], str]]]:
         yield f"files {folder}".strip(), lambda f=folder: files(f)
 
 
+def memory_paths() -> str:
+    """What predictions take from the table of targets."""
+    head = ("", "board", "addresses a cycle", "L2 bytes a clock", "clocks to shared memory")
+    rows = (
+        (
+            f"`{t.name}`",
+            t.board,
+            str(t.load_store_lanes),
+            str(t.l2_bytes_per_clock),
+            str(t.shared_latency),
+            str(t.l1_latency),
+            str(t.l2_latency),
+            str(t.dram_latency),
+        )
+        for t in TARGETS.values()
+    )
+    return table((*head, "L1", "L2", "memory"), rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "memory paths": memory_paths,
     "types": types,
     "promotion": promotion,
     "builtins": builtins,
@@ -285,11 +307,13 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write every document anew whose generated parts are out of date."""
+    """Write every document anew whose generated parts are out of date, and the drawings."""
     for path in DOCUMENTS:
         text = path.read_text("utf-8")
         if refreshed(text) != text:
             path.write_text(refreshed(text), encoding="utf-8")
+    for name, draw in FIGURES.items():
+        (FOLDER / f"{name}.svg").write_text(draw(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -63,9 +63,10 @@ def svg(width: float, height: float, *children: Child, class_: str = "", label: 
     )
 
 
-def words(x: float, y: float, text: str, **attributes: Value) -> Markup:
-    """Text in a picture."""
-    return element("text", text, x=x, y=y, **attributes)
+def words(x: float, y: float, text: str, *, fill: str | None = None, **attributes: Value) -> Markup:
+    """Text in a picture, in a colour of its own where `fill` names one."""
+    style = None if fill is None else f"fill:{fill}"
+    return element("text", text, x=x, y=y, style=style, **attributes)
 
 
 def rect(x: float, y: float, width: float, height: float, **attributes: Value) -> Markup:
