@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isclose
 
 import pytest
@@ -71,9 +72,13 @@ def test_better_kernels_are_predicted_to_be_faster(target, size):
     assert times[0] > 2 * times[-1]
 
 
-def test_published_kernels_come_in_their_order():
+@pytest.mark.parametrize("latencies", [0.6, 1.0, 1.4])
+def test_published_kernels_come_in_their_order(latencies):
+    """However far the figures of latencies are off."""
+    paths = ("shared_latency", "l1_latency", "l2_latency", "dram_latency")
+    board = replace(A6000, **{p: round(getattr(A6000, p) * latencies) for p in paths})
     kernels = published()
-    times = {number: predict_kernel(k, A6000, {}).time_us for number, k in kernels.items()}
+    times = {number: predict_kernel(k, board, {}).time_us for number, k in kernels.items()}
     predicted = sorted(times, key=lambda n: -times[n])
     measured = sorted(GFLOPS, key=lambda n: GFLOPS[n])
     assert len(measured) == 11
