@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,9 @@ from tcc.errors import CompileError, UsageError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from tcc.tune.bench import Bench
     from tcc.tune.database import Database
+    from tcc.tune.evaluate import Job
     from tcc.tune.progress import Progress
     from tcc.tune.tuner import Tuning, Watcher
 
@@ -181,10 +183,18 @@ class _Session:
         workers = asked.workers or len(os.sched_getaffinity(0))
         search = Asked(end, asked.candidates, asked.strategy, asked.seed, workers, asked.resume)
         with self._watcher(progress) as watcher:
-            tuning = tune(wanted, search, watcher, database)
+            tuning = tune(wanted, search, watcher, database, self._bench())
         for line in summary(program.file, tuning):
             self._say(line)
         return tuning
+
+    def _bench(self) -> Callable[[Job], Bench] | None:
+        """What evaluates candidates: a cluster, or the processes of this machine."""
+        if self._asked.cluster is None:
+            return None
+        from tcc.tune.cluster import cluster_bench
+
+        return cluster_bench(self._asked.cluster)
 
     def _say(self, line: str) -> None:
         """A line for people, or for programs that asked for JSON."""

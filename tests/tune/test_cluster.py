@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tcc.cli import main
 from tcc.errors import ToolchainError
 from tcc.tune.child import Child
 from tcc.tune.database import Database
@@ -18,7 +19,7 @@ from tcc.tune.pool import WorkerHangs, WorkerLost
 from tcc.tune.record import State
 from tcc.tune.session import Asked, tune
 from tests.tune.cluster_work import starter
-from tests.tune.records import MATMUL, PLAN, request
+from tests.tune.records import MATMUL, PLAN, SPECS, request
 
 dask = pytest.importorskip("dask", reason="needs the extra `tune`")
 distributed = pytest.importorskip("distributed", reason="needs the extra `tune`")
@@ -204,3 +205,26 @@ def test_a_search_loses_nothing_when_a_worker_is_killed(cluster, tmp_path):
     assert watcher.tried_count == count
     assert len(kept) == len(set(kept)) == count
     assert all(t.evaluation.state is State.DONE for t in found.tried)
+
+
+def test_the_command_needs_a_scheduler(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(cluster_module, "CONNECT_S", 0.5)
+    monkeypatch.setenv("TCC_CACHE_DIR", str(tmp_path))
+    words = ("tune", str(SPECS / "gemm.tc"), "--candidates", "2", "--cluster", "tcp://127.0.0.1:1")
+    assert main(words) == 4
+    assert "E0713" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_command(cluster, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("TCC_CACHE_DIR", str(tmp_path))
+    (tmp_path / "mm.tc").write_text(MATMUL)
+    sizes = [w for s in ("M=16", "N=16", "K=16") for w in ("--size", s)]
+    address = cluster.scheduler_address
+    assert (
+        main(("tune", str(tmp_path / "mm.tc"), *sizes, "--candidates", "3", "--cluster", address))
+        == 0
+    )
+    assert "plan:" in capfd.readouterr().out
+    with Database() as database:
+        assert len(list(database.entries())) == 3
