@@ -124,5 +124,5 @@ def _staging(
             places = list(Staging) if operand.forms else [Staging.GLOBAL, Staging.REGISTER]
             found[operand.tensor] = rng.choice(places)
     for window in windows(kernel, program):
-        found.setdefault(window.tensor, rng.choice((Staging.SHARED, Staging.GLOBAL)))
+        found.setdefault(window.tensor, rng.choice(list(Staging)))
     return tuple(sorted(found.items()))

@@ -12,6 +12,7 @@ from tcc.kernel.context import Context
 from tcc.kernel.contract import contract
 from tcc.kernel.points import Make, parallel_iterators
 from tcc.kernel.promote import Promotion, reads
+from tcc.kernel.row_window import RowWindows
 from tcc.kernel.rows import rows_body
 from tcc.kernel.slices import sliced_node
 from tcc.kernel.state import State
@@ -58,10 +59,12 @@ class _Kernel:
         self._nest = state.nest
         self._points = state.points
         self._registers = state.registers
+        self._unguarded = {p.tensor for p in state.promotions if p.same}
         self._sliced = sliced_node(state)
         shared = state.plan.sliced is not None and self._sliced is None
         self._tiled = frozenset() if shared else frozenset(p.dim for p in state.plan.loops)
         self._windows = Windows(state)
+        self._rows = RowWindows(state)
 
     # -- the whole kernel ------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ class _Kernel:
         for promotion in self._state.promotions:
             if promotion.load:
                 result += self._fetch(promotion)
-        return result
+        return [*result, *self._rows.fetch()]
 
     def _written_back(self) -> list[ir.Statement]:
         stored = (p for p in self._state.promotions if p.store)
@@ -180,7 +183,7 @@ class _Kernel:
         """One statement at every point; registers are initialised without asking for a guard."""
         self._check_half(instance)
         lowered = self._context.statements[instance.statement]
-        if lowered.part is Part.INIT and lowered.statement.target in self._registers:
+        if lowered.part is Part.INIT and lowered.statement.target in self._unguarded:
             return self._points.everywhere(lambda: [self._store(instance)])
         return self._everywhere(instance, instance.iterators, lambda: [self._store(instance)])
 
@@ -266,7 +269,8 @@ class _Kernel:
         point = self._points.iterators(instance, lowered.iterators)
 
         def read(node: tir.Read, index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
-            return self._windows.load(node, instance) or self._read(node, index)
+            kept = self._windows.load(node, instance) or self._rows.load(node, instance)
+            return kept or self._read(node, index)
 
         return Values(self._context, point, read)
 

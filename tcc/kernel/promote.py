@@ -9,10 +9,12 @@ from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.kernel.context import Context, Lowered
+from tcc.kernel.prove import holds
 from tcc.sched.nest import Instance, KernelNest, instances
 from tcc.sched.scop import Part
 
 Subscripts = tuple[Affine, ...]
+Ranges = dict[str, tuple[Affine, Affine]]
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class Promotion:
     """One tensor kept in registers for the whole kernel.
 
     `subscripts` are logical, over the parallel dimensions; `writer` is an instance whose range
-    all writes share; `load`/`store` tell whether its values come from and go to memory.
+    holds those of all that touch it, `same` where all have this range; `load`/`store` tell whether
+    its values come from and go to memory.
     """
 
     tensor: str
     subscripts: Subscripts
     writer: Instance
+    same: bool
     load: bool
     store: bool
 
@@ -77,7 +81,11 @@ def _promotion(
     if not all(s.variables <= parallel | set(context.program.sizes) for s in subscripts):
         return None
     touching = [i for i in order if _accesses(context, i, tensor)]
-    if any(i.conditions for i in touching) or not _same_range(context, touching, parallel):
+    covering = _defines(context, touching[0], tensor)
+    if any(i.conditions for i in touching):
+        return None
+    same = _in_one_range(context, touching, parallel, within=False)
+    if not same and not (covering and _in_one_range(context, touching, parallel, within=True)):
         return None
     for instance in touching:
         if any(s != subscripts for s in _accesses(context, instance, tensor)):
@@ -88,22 +96,37 @@ def _promotion(
     half = context.tensor(tensor).type.is_half
     if half and not _is_single_reduction(context, order, tensor):
         return None
-    first = next(i for i in order if _accesses(context, i, tensor))
-    covering = _defines(context, first, tensor)
     temporary = context.tensor(tensor).role is tir.Role.TEMPORARY
     store = not temporary or users[tensor] != frozenset((kernel.name,))
-    return Promotion(tensor, subscripts, writers[0], not covering, store)
+    return Promotion(tensor, subscripts, writers[0], same, not covering, store)
 
 
-def _same_range(context: Context, touching: list[Instance], parallel: set[str]) -> bool:
-    """Every instance that touches the tensor runs at the same parallel points."""
-    ranges = [_parallel_range(context, i, parallel) for i in touching]
-    return ranges[0] is not None and all(r == ranges[0] for r in ranges)
+def _in_one_range(
+    context: Context, touching: list[Instance], parallel: set[str], *, within: bool
+) -> bool:
+    """Every instance that touches the tensor runs at the parallel points of the first one.
+
+    `within`: or at some of them.
+    """
+    first, *others = (_parallel_range(context, i, parallel) for i in touching)
+    if first is None:
+        return False
+    return all(r == first or (within and r and _contains(context, first, r)) for r in others)
 
 
-def _parallel_range(
-    context: Context, instance: Instance, parallel: set[str]
-) -> dict[str, tuple[Affine, Affine]] | None:
+def _contains(context: Context, outer: Ranges, inner: Ranges) -> bool:
+    """Whether a box of parallel points holds another one, for all sizes."""
+    if outer.keys() != inner.keys():
+        return False
+    room = [
+        context.size(form)
+        for dim, (low, high) in inner.items()
+        for form in (low - outer[dim][0], outer[dim][1] - high)
+    ]
+    return all(holds(form, (), context.size_ranges) for form in room)
+
+
+def _parallel_range(context: Context, instance: Instance, parallel: set[str]) -> Ranges | None:
     """The range of each parallel dimension in which the instance runs, where that is simple."""
     lowered = context.statements[instance.statement]
     found: dict[str, tuple[Affine, Affine]] = {}

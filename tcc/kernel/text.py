@@ -8,6 +8,7 @@ from typing import assert_never
 from tcc.affine import Affine, const
 from tcc.frontend.builtins import spelling
 from tcc.kernel import ir
+from tcc.kernel.addresses import Index, merge_rows
 from tcc.kernel.affine_text import AffinePrinter
 from tcc.kernel.helpers import HELPERS
 from tcc.kernel.prove import interval
@@ -29,8 +30,6 @@ from tcc.kernel.spelling import (
 )
 from tcc.kernel.value_range import overflows, value_range
 from tcc.scalar import ScalarType
-
-Index = Affine | ir.Expression
 
 
 class Printer(AffinePrinter):
@@ -228,7 +227,7 @@ class Printer(AffinePrinter):
 
     def offset(self, buffer: ir.Buffer, index: tuple[Index, ...]) -> str:
         """The row-major offset, in Horner form; 64 bits where the buffer asks for it."""
-        start, rest = _first_row(buffer, index)
+        start, rest = _first_row(*merge_rows(buffer.shape, index))
         text, level = self._index(start)
         if buffer.wide and (rest or not (isinstance(start, Affine) and start.is_constant)):
             text, level = f"(long long){wrap((text, level), UNARY)}", UNARY
@@ -258,13 +257,13 @@ class Printer(AffinePrinter):
 
 
 def _first_row(
-    buffer: ir.Buffer, index: tuple[Index, ...]
+    shape: tuple[Affine, ...], index: tuple[Index, ...]
 ) -> tuple[Index, list[tuple[Affine, Index]]]:
     """Constant subscripts at the front as one number, with the first one that is not.
 
     What follows comes with its extents.
     """
-    pairs = list(zip(buffer.shape, index, strict=True))
+    pairs = list(zip(shape, index, strict=True))
     start: Affine = const(0)
     for number, (extent, position) in enumerate(pairs):
         row = start * extent

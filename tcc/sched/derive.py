@@ -20,7 +20,7 @@ from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
-from tcc.sched.reuse import Chain, chains
+from tcc.sched.reuse import Chain, Operand, chains
 from tcc.sched.row_plan import row_plan
 from tcc.sched.stage import stage_windows
 from tcc.sched.wishes import Wishes, none
@@ -150,7 +150,7 @@ class _Space:
         self._extents = {d.name: extent_of(d.extent) for d in kernel.parallel}
         self._slice_counts = slices.slice_counts(kernel, found, wished)
         self._loops: dict[tuple[int, int], tuple[LoopPlan, ...]] = {}
-        self._stages: dict[frozenset[str], tuple[tuple[str, Staging], ...]] = {}
+        self._stages: dict[frozenset[str], tuple[tuple[tuple[str, Staging], ...], ...]] = {}
 
     def plans(self) -> Iterator[KernelPlan]:
         """Micro-tiles, thread shapes and k-tiles that make sense for the extents."""
@@ -243,13 +243,16 @@ class _Space:
         if sharing > 1:
             chain = self._chains[0]
             loops = dict.fromkeys(slices.sliced(p, chain, dims, sharing) for p in loops)
-        staging = self._staging(threaded)
-        depths = (wished.pipeline,) if wished.pipeline else PIPELINES
-        depths = depths if Staging.SHARED in dict(staging).values() else (1,)
         return [
             KernelPlan(self._kernel.name, dims, chosen, staging, depth)
-            for chosen, depth in product(loops, depths)
+            for chosen, staging in product(loops, self._stagings(threaded))
+            for depth in self._depths(staging)
         ]
+
+    def _depths(self, staging: tuple[tuple[str, Staging], ...]) -> tuple[int, ...]:
+        if Staging.SHARED not in dict(staging).values():
+            return (1,)
+        return (self._wished.pipeline,) if self._wished.pipeline else PIPELINES
 
     def _thread_counts(self, dim: str, points: int) -> tuple[int, ...]:
         """Powers of two, and the count that covers a known extent exactly; none far beyond it."""
@@ -273,22 +276,38 @@ class _Space:
             return tiled
         return unrolled(tiled, points, self._wished.unroll)
 
-    def _staging(self, threaded: frozenset[str]) -> tuple[tuple[str, Staging], ...]:
-        """Shared where several threads of a block read the same element, unless wished else."""
+    def _stagings(self, threaded: frozenset[str]) -> tuple[tuple[tuple[str, Staging], ...], ...]:
+        """Shared where several threads of a block read the same element, unless wished else.
+
+        Where only windows of neighbouring threads overlap, both choices.
+        """
         if threaded not in self._stages:
-            shared = self._wished.shared is not False
-            plain = Staging.GLOBAL if self._wished.private is False else Staging.REGISTER
-            result = {
-                o.tensor: Staging.SHARED
-                if shared and o.forms and any(not o.uses(d) for d in threaded)
-                else plain
-                for c in self._chains
-                for o in c.operands
-            }
-            boxed = {o.tensor for c in self._chains for o in c.operands if o.forms}
-            wished = ((t, self._wished.stage(t, s, boxed=t in boxed)) for t, s in result.items())
-            self._stages[threaded] = tuple(sorted(wished))
+            every = (self._staging(threaded, windows=w) for w in (False, True))
+            self._stages[threaded] = tuple(dict.fromkeys(every))
         return self._stages[threaded]
+
+    def _staging(
+        self, threaded: frozenset[str], *, windows: bool
+    ) -> tuple[tuple[str, Staging], ...]:
+        plain = Staging.GLOBAL if self._wished.private is False else Staging.REGISTER
+        result: dict[str, Staging] = {}
+        for chain, operand in ((c, o) for c in self._chains for o in c.operands):
+            same = any(not operand.uses(d) for d in threaded)
+            same = same or (windows and _overlaps(operand, chain, threaded))
+            staged = operand.forms and same and self._wished.shared is not False
+            result[operand.tensor] = Staging.SHARED if staged else plain
+        boxed = {o.tensor for c in self._chains for o in c.operands if o.forms}
+        wished = ((t, self._wished.stage(t, s, boxed=t in boxed)) for t, s in result.items())
+        return tuple(sorted(wished))
+
+
+def _overlaps(operand: Operand, chain: Chain, threaded: frozenset[str]) -> bool:
+    """Whether neighbouring threads read the same elements at different points of the loops."""
+    for form in operand.forms:
+        reach = sum(abs(form.coefficient(d.name)) * (extent_of(d.extent) - 1) for d in chain.loops)
+        if any(0 < abs(form.coefficient(d)) <= reach for d in threaded):
+            return True
+    return False
 
 
 def _rows(dims: tuple[Dim, ...], column: Dim, found: tuple[Chain, ...]) -> list[Dim | None]:

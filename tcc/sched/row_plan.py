@@ -21,6 +21,13 @@ WARP = 32
 SHORTEST = 32
 PER_THREAD = 8
 MOST_KEPT = 36
+"""Values of a row in the registers of a thread, where more threads can have fewer."""
+OWN_REGISTERS = 28
+"""Of a thread, besides the values of its row: addresses and sums."""
+EXTRA_REGISTERS = 0.35
+"""For each value of its row: what the unrolled passes read besides, which is fetched early."""
+REGISTERS = 64 * 1024
+MOST_REGISTERS = 255
 MOST_THREADS = 1024
 BLOCK = 128
 COLUMN_THREADS = 8
@@ -47,7 +54,7 @@ def row_plan(
         return None
     if _runs_along(kernel, form, program) or not kernel.parallel:
         threads = _thread_count(length, points, form, target)
-        return _along(kernel, form, _kept(form, threads, target, wished), wished)
+        return _along(kernel, form, *_kept(form, threads, target, wished), wished)
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
     return _across(kernel, wished)
@@ -65,19 +72,22 @@ def vector_of(form: RowForm, wished: Wishes) -> int:
     return next(w for w in widths if w == 1 or (last.is_constant and last.value % w == 0))
 
 
-def keeps(form: RowForm, threads: int, wished: Wishes) -> bool:
-    """Whether a thread's part of the row is known and small enough for registers."""
+def keeps(form: RowForm, threads: int, wished: Wishes, most: int = MOST_KEPT) -> bool:
+    """Whether a thread's part of the row is known and fits in registers without spills."""
     if wished.private is False or not all(d.extent.is_constant for d in form.loops):
         return False
     length = prod(d.extent.value for d in form.loops)
-    return -(-length // threads) <= MOST_KEPT
+    registers = min(REGISTERS // threads, MOST_REGISTERS)
+    room = int((registers - OWN_REGISTERS) / (1 + EXTRA_REGISTERS))
+    return -(-length // threads) <= min(most, room)
 
 
 def _asked(kernel: KernelNest, form: RowForm, target: Target, wished: Wishes) -> KernelPlan:
     threads = WARP
     if wished.sharing is Sharing.BLOCK:
         threads = row_threads((wished.threads or (2 * BLOCK,))[0], target)
-    return _along(kernel, form, max(2, threads), wished)
+    threads = max(2, threads)
+    return _along(kernel, form, threads, keeps(form, threads, wished), wished)
 
 
 def _thread_count(length: int, points: int, form: RowForm, target: Target) -> int:
@@ -90,21 +100,26 @@ def _thread_count(length: int, points: int, form: RowForm, target: Target) -> in
     return threads
 
 
-def _kept(form: RowForm, threads: int, target: Target, wished: Wishes) -> int:
-    """More threads where that lets several passes keep the row in registers."""
-    passes = sum(isinstance(node, Pass) for node in form.nodes)
-    more = threads
-    while passes > 1 and not keeps(form, more, wished) and more < target.max_threads_per_block:
-        more *= 2
-    return more if keeps(form, more, wished) else threads
+def _kept(form: RowForm, threads: int, target: Target, wished: Wishes) -> tuple[int, bool]:
+    """More threads where that lets several passes keep the row in registers; whether they do."""
+    several = sum(isinstance(node, Pass) for node in form.nodes) > 1
+    counts = [threads]
+    while several and 2 * counts[-1] <= target.max_threads_per_block:
+        counts.append(2 * counts[-1])
+    fitting = [n for n in counts if keeps(form, n, wished)]
+    long = [n for n in counts if several and keeps(form, n, wished, MOST_REGISTERS)]
+    chosen = (*fitting[:1], *long[-1:])
+    return (chosen[0], True) if chosen else (threads, False)
 
 
-def _along(kernel: KernelNest, form: RowForm, threads: int, wished: Wishes) -> KernelPlan:
+def _along(
+    kernel: KernelNest, form: RowForm, threads: int, keep: bool, wished: Wishes
+) -> KernelPlan:
     """Neighbouring threads take neighbouring positions of a row."""
     rows = max(1, BLOCK // threads) if threads == WARP else 1
     dims = kernel.parallel
     plans = [_row_dim(laid(dims, d, 1, 1, 1), rows if d is dims[-1] else 1) for d in dims]
-    row = RowPlan(threads, vector_of(form, wished), 0, keeps(form, threads, wished))
+    row = RowPlan(threads, vector_of(form, wished), 0, keep)
     return KernelPlan(kernel.name, capped(plans, wished.blocks), row=row)
 
 

@@ -17,7 +17,7 @@ from tcc.sched.budget import staged_bytes
 from tcc.sched.nest import KernelNest
 from tcc.sched.plan import KernelPlan, Staging
 from tcc.sched.reuse import Chain, box, chains
-from tcc.sched.windows import Window, windows
+from tcc.sched.windows import Window, window_rows, windows
 from tcc.sched.wishes import Wishes
 
 
@@ -59,14 +59,31 @@ def stage(
 def stage_windows(
     kernel: KernelNest, program: tir.Program, plan: KernelPlan, wished: Wishes
 ) -> KernelPlan:
-    """The plan with the windows that are wished in shared memory, besides what it stages."""
+    """The plan with the windows that are wished in shared memory, besides what it stages.
+
+    Where threads have neighbouring points, the others go through registers.
+    """
+    plan = _rows_in_registers(kernel, program, plan, wished)
     if not wished.shared and Staging.SHARED not in wished.staging.values():
         return plan
-    own = dict(plan.staging)
+    own = {t: s for t, s in plan.staging if s is Staging.SHARED or plan.loops}
     used = sum(staged_bytes(kernel, chains(kernel, program), program, plan).values())
     left = replace(wished, shared_bytes=wished.shared_bytes - used)
     mine = {t: s for t, s in stage(kernel, (), program, plan, left) if t not in own}
-    return replace(plan, staging=tuple(sorted((own | mine).items())))
+    return replace(plan, staging=tuple(sorted((dict(plan.staging) | mine).items())))
+
+
+def _rows_in_registers(
+    kernel: KernelNest, program: tir.Program, plan: KernelPlan, wished: Wishes
+) -> KernelPlan:
+    """The plan with the windows in registers of which a point reads several elements of a row."""
+    if plan.loops or wished.private is False or not any(d.inner > 1 for d in plan.dims[-1:]):
+        return plan
+    several = {r.tensor for r in window_rows(kernel, program) if r.reads > 1}
+    known = dict(plan.staging)
+    mine = {t: wished.stage(t, Staging.REGISTER, boxed=False) for t in several if t not in known}
+    kept = {t: s for t, s in mine.items() if s is Staging.REGISTER}
+    return replace(plan, staging=tuple(sorted((known | kept).items())))
 
 
 def _bytes(

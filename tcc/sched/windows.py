@@ -32,23 +32,42 @@ class Window:
 
 def windows(kernel: KernelNest, program: tir.Program) -> tuple[Window, ...]:
     """The windows of a kernel, in the order of their first reads."""
-    written = {source_of(i.statement, program).target for i in instances(kernel.body)}
     found: dict[tuple[str, tuple[Affine, ...]], Window] = {}
-    for instance in _outside_of_chains(kernel, program):
-        for read in reads_of(instance, program):
-            forms = window_forms(read, instance, kernel, program)
-            if forms is None or read.tensor in written:
-                continue
-            at = tuple(f.constant for f in forms)
-            linear = tuple(f - f.constant for f in forms)
-            old = found.get((read.tensor, linear), Window(read.tensor, linear, at, at, 0))
-            found[read.tensor, linear] = Window(
-                read.tensor,
-                linear,
-                tuple(map(min, old.low, at)),
-                tuple(map(max, old.high, at)),
-                old.reads + 1,
-            )
+    for tensor, forms in _reads_outside(kernel, program):
+        at = tuple(f.constant for f in forms)
+        linear = tuple(f - f.constant for f in forms)
+        old = found.get((tensor, linear), Window(tensor, linear, at, at, 0))
+        low, high = tuple(map(min, old.low, at)), tuple(map(max, old.high, at))
+        found[tensor, linear] = Window(tensor, linear, low, high, old.reads + 1)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class WindowRow:
+    """Neighbouring elements of a window: all its reads that differ in the last subscript only.
+
+    `at` are the constants of the other subscripts, `low` and `high` those of the last one; `reads`
+    counts the reads of one point.
+    """
+
+    tensor: str
+    forms: tuple[Affine, ...]
+    at: tuple[int, ...]
+    low: int
+    high: int
+    reads: int
+
+
+def window_rows(kernel: KernelNest, program: tir.Program) -> tuple[WindowRow, ...]:
+    """The rows of all windows of a kernel, in the order of their first reads."""
+    found: dict[tuple[str, tuple[Affine, ...], tuple[int, ...]], WindowRow] = {}
+    for tensor, forms in _reads_outside(kernel, program):
+        *at, last = (f.constant for f in forms)
+        linear = tuple(f - f.constant for f in forms)
+        key = tensor, linear, tuple(at)
+        old = found.get(key, WindowRow(*key, last, last, 0))
+        low, high = min(old.low, last), max(old.high, last)
+        found[key] = WindowRow(*key, low, high, old.reads + 1)
     return tuple(found.values())
 
 
@@ -77,6 +96,18 @@ def window_forms(
             return None
         forms.append(stored)
     return tuple(forms) if forms else None
+
+
+def _reads_outside(
+    kernel: KernelNest, program: tir.Program
+) -> Iterator[tuple[str, tuple[Affine, ...]]]:
+    """Tensor and subscripts of every read that belongs to a window."""
+    written = {source_of(i.statement, program).target for i in instances(kernel.body)}
+    for instance in _outside_of_chains(kernel, program):
+        for read in reads_of(instance, program):
+            forms = window_forms(read, instance, kernel, program)
+            if forms is not None and read.tensor not in written:
+                yield read.tensor, forms
 
 
 def _outside_of_chains(kernel: KernelNest, program: tir.Program) -> Iterator[Instance]:
