@@ -68,6 +68,7 @@ class Search:
     seed: int
     resume: bool
     output: str | None
+    report: str | None
 
 
 @click.command("tune")
@@ -103,6 +104,7 @@ class Search:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @click.option("--resume", is_flag=True, help="Go on where earlier searches ended.")
 @click.option("-o", "--output", metavar="YAML", help="Best options.  [default: standard output]")
+@click.option("--report", metavar="HTML", help="Page with the course and the result.")
 @compiling
 @click.pass_obj
 def tune_command(session: Session, /, files: tuple[str, ...], **given: Any) -> int:
@@ -209,7 +211,8 @@ class _Session:
         return nullcontext(Plain(progress, self._say))
 
     def _write(self, *, single: bool) -> None:
-        """The best options."""
+        """The best options, and the report."""
+        from tcc.explain.tuning_page import tuning_page
         from tcc.output import write_all
         from tcc.tune.best import best_text
 
@@ -218,6 +221,8 @@ class _Session:
             for _, tuning in self._tunings:
                 if tuning.best is not None:
                     texts[self._asked.output or "-"] = best_text(tuning, tuning.best)
+        if self._asked.report is not None and self._tunings:
+            texts[self._asked.report] = tuning_page(self._tunings)
         try:
             write_all({Path(n): t.encode() for n, t in texts.items() if n != "-"})
         except OSError as problem:

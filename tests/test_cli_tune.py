@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
 def test_best_options_compile(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
     write(folder)
     tuned = ("tune", "mm.tc", "--candidates", "12", "--workers", "1")
-    code, out, err = run(capfd, *tuned, "-o", "best.yaml")
+    code, out, err = run(capfd, *tuned, "-o", "best.yaml", "--report", "best.html")
     assert (code, out) == (0, ""), err
     assert re.search(
         r"^mm.tc: 12 of [0-9.e+]+ candidates in 0:\d\d, \d+ verified", err, re.MULTILINE
@@ -52,6 +52,11 @@ def test_best_options_compile(capfd: pytest.CaptureFixture[str], folder: Path) -
     assert run(capfd, "verify", "mm.tc", "--options", "best.yaml")[0] == 0
     with Database() as database:
         assert sum(1 for _ in database.entries()) == 12
+    page = (folder / "best.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert page.count("<svg") >= 3
+    assert "src=" not in page
+    assert "http" not in page.replace("http-equiv", "")
 
     code, again, err = run(capfd, *tuned)
     assert (code, again) == (0, best), err

@@ -40,11 +40,21 @@ class Bench(AbstractContextManager["Bench"], Protocol):
 
 
 class HostBench:
-    """Processes of this machine, which verify on its CPU."""
+    """Processes of this machine, which verify on its CPU.
 
-    def __init__(self, job: Job, workers: int, *, start: Start | None = None) -> None:
+    `start` makes what evaluates candidates in a process; an evaluation takes at most `deadline_s`.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        workers: int,
+        *,
+        start: Start | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
         starters = [start or partial(Evaluator, job)] * workers
-        self._pool: Pool[Work, Evaluation] = Pool(starters, DEADLINE_S)
+        self._pool: Pool[Work, Evaluation] = Pool(starters, deadline_s)
 
     def __enter__(self) -> Self:
         return self

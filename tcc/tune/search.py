@@ -74,22 +74,25 @@ class Scope:
         self.end = end
         self._claimed: set[Candidate] = set()
 
-    def claim(self, point: Point) -> bool:
+    def claim(self, point: Point, itself: Candidate | None = None) -> bool:
         """Whether a point fits the target and nobody had its candidate before; now it is had.
 
-        TimeIsUp at the end of the search.
+        `itself` is what is evaluated where the point only comes close to it. TimeIsUp at the end
+        of the search.
         """
         if time.monotonic() >= self.end:
             raise TimeIsUp
         candidate = self.space.candidate(point)
-        if candidate in self._claimed or self.space.problem(candidate) is not None:
+        named = {candidate, itself or candidate}
+        if named & self._claimed or self.space.problem(candidate) is not None:
             return False
-        self._claimed.add(candidate)
+        self._claimed |= named
         return True
 
     def forget(self, candidates: Iterable[Candidate]) -> None:
         """These were tried already."""
-        self._claimed.update(candidates)
+        for candidate in candidates:
+            self._claimed |= {candidate, self.space.candidate(self.space.point(candidate))}
 
     def random(self) -> Proposal | None:
         """A random point that nobody had; None when there seems to be none."""

@@ -61,9 +61,8 @@ def tune(
     means = means or Means(request.target.board, MODEL, predicted=True)
     starts = Starts(request)
     store = _Store(request, database, means)
-    texts = list(store.nearby())
+    found = starts.all(list(store.nearby()))
     known = list(_known(store, starts)) if asked.resume else []
-    found = starts.all(texts)
     space = _space(request, starts, [*found, *(Start(t.candidate, REMEMBERED) for t in known)])
     scope = Scope(space, asked.seed, Ranking(space.structures, request.target), asked.end)
     strategy = strategy_of(asked.strategy, scope)
@@ -145,7 +144,8 @@ def _known(store: _Store, starts: Starts) -> Iterator[Tried]:
                 low, high = found.p10_us or found.time_us, found.p90_us or found.time_us
                 times = Times(found.time_us, low, high)
             ended = Evaluation(found.state, found.reason, times, found.verified)
-            yield Tried(-count, candidate, found.plan, found.origin, ended, 0.0)
+            text = starts.structures.all[candidate.structure].text(candidate.plan)
+            yield Tried(-count, candidate, text, found.origin, ended, 0.0)
 
 
 def measurement(one: Tried, means: Means) -> Measurement:

@@ -148,7 +148,7 @@ class Tuner:
             self._compare(one)
 
     def _search(self, starts: Sequence[Proposal]) -> None:
-        batch: Sequence[Proposal] = [s for s in starts if self._scope.claim(s.point)]
+        batch: Sequence[Proposal] = [s for s in starts if self._scope.claim(s.point, s.candidate)]
         while not self._is_full():
             self._strategy.tell(self._evaluated(batch))
             batch = self._strategy.ask()

@@ -1,0 +1,288 @@
+"""The search loop: nothing that a candidate does wrong wins or stops it; a seed repeats it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tcc.driver import Compilation
+from tcc.errors import ToolchainError
+from tcc.options import Options
+from tcc.tune import evaluate
+from tcc.tune.bench import HostBench
+from tcc.tune.database import Database
+from tcc.tune.evaluate import Evaluation, Evaluator, Job, Sizes, Times, Work
+from tcc.tune.record import State
+from tcc.tune.session import Asked, tune
+from tcc.tune.tuner import Tried, Tuning
+from tests.tune.programs import request
+
+FOREVER = float("inf")
+
+
+class Silent:
+    """Watches nothing."""
+
+    def tried(self, one: Tried, best: Tried | None) -> None: ...
+
+    def tick(self) -> None: ...
+
+
+class Immediate:
+    """A bench without processes: every candidate is done at once, its time made of its text."""
+
+    def __init__(self, time_of: Callable[[str], float | None]) -> None:
+        self._time_of = time_of
+        self._queue: list[tuple[int, Work]] = []
+
+    def __enter__(self) -> Immediate:
+        return self
+
+    def __exit__(self, *ignored: object) -> None: ...
+
+    @property
+    def pending(self) -> int:
+        return len(self._queue)
+
+    def submit(self, number: int, work: Work) -> None:
+        self._queue.append((number, work))
+
+    def wait(self, timeout_s: float) -> list[tuple[int, Evaluation]]:  # noqa: ARG002
+        number, work = self._queue.pop()  # the last one first: the order must not matter
+        value = self._time_of(work.text)
+        if value is None:
+            return [(number, Evaluation(State.WRONG, "C(0, 0) is 1, the reference has 2"))]
+        if work.limit_us is not None and value > work.limit_us:
+            return [(number, Evaluation(State.PRUNED, "", Times(value, value, value)))]
+        return [(number, Evaluation(State.DONE, "", Times(value, value, value), verified=True))]
+
+
+def made_up(text: str) -> float:
+    """A time that is better for more threads and larger tiles of k."""
+    words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    numbers = [int(w) for w in words if w.isdigit()]
+    return 1000 / (1 + sum(numbers)) + len(text) / 100
+
+
+def search(
+    strategy: str = "genetic",
+    seed: int = 0,
+    candidates: int = 120,
+    time_of: Callable[[str], float | None] = made_up,
+    **more: object,
+) -> Tuning:
+    asked = Asked(FOREVER, candidates, strategy, seed)
+    bench = lambda _: Immediate(time_of)  # noqa: E731
+    return tune(request(), asked, Silent(), bench=bench, **more)  # type: ignore[arg-type]
+
+
+# -- strategies ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["genetic", "random", "model", "tpe"])
+def test_a_seed_repeats_a_search(strategy: str) -> None:
+    one, other = (search(strategy, 7, 40) for _ in range(2))
+    different = search(strategy, 8, 40)
+    texts = [sorted((t.number, t.text, t.origin) for t in x.tried) for x in (one, other, different)]
+    assert texts[0] == texts[1] != texts[2]
+    assert one.best is not None
+    assert other.best is not None
+    assert one.best.number == other.best.number
+    assert len({t.candidate for t in one.tried}) == len(one.tried) == 40
+
+
+@pytest.mark.parametrize("strategy", ["genetic", "model", "tpe"])
+def test_a_search_beats_the_default_and_chance(strategy: str) -> None:
+    found, chance = search(strategy), search("random")
+    assert found.default is not None
+    assert found.default.number == 0
+    assert found.best is not None
+    assert chance.best is not None
+    assert found.best.time_us < found.default.time_us  # type: ignore[operator]
+    assert found.best.time_us <= chance.best.time_us * 1.1  # type: ignore[operator]
+
+
+def test_most_slots_of_a_generation_are_filled_by_crossover() -> None:
+    origins = [t.origin for t in search(candidates=200).tried]
+    assert origins.count("crossover") > 0.5 * len(origins)
+    assert origins.count("mutation") > 0
+
+
+def test_the_default_wins_where_nothing_is_better() -> None:
+    found = search(time_of=lambda _: 5.0, candidates=40)
+    assert found.best is not None
+    assert found.best == found.default
+
+
+def test_wrong_results_never_win() -> None:
+    """Every candidate that reads A from global memory is very fast, and wrong."""
+    found = search(time_of=lambda t: None if "A: global" in t else made_up(t))
+    assert found.best is not None
+    assert "A: global" not in found.best.text
+    assert any(t.evaluation.state is State.WRONG for t in found.tried)
+
+
+def test_without_a_verified_candidate_there_is_no_best() -> None:
+    found = search(time_of=lambda _: None, candidates=40)
+    assert found.best is None
+    assert len(found.tried) == 40
+
+
+# -- what is remembered --------------------------------------------------------------------
+
+
+def test_a_search_goes_on_where_one_ended(tmp_path: Path) -> None:
+    asked = Asked(FOREVER, 40, resume=True)
+    bench = lambda _: Immediate(made_up)  # noqa: E731
+    with Database(tmp_path / "t.db") as database:
+        first = tune(request(), asked, Silent(), database, bench)  # type: ignore[arg-type]
+        second = tune(request(), asked, Silent(), database, bench)  # type: ignore[arg-type]
+        assert len(list(database.entries())) == 80
+        best = next(m for _, m in database.entries(state=State.DONE))
+    assert len(first.tried) == len(second.tried) == len(second.known) == 40
+    assert not {t.text for t in second.tried} & {t.text for t in first.tried}
+    assert second.best is not None
+    assert first.best is not None
+    assert second.best.time_us <= first.best.time_us  # type: ignore[operator]
+    assert best.time_us == second.best.time_us
+    assert second.default is not None
+    assert first.default is not None
+    assert second.default.time_us == first.default.time_us
+
+
+def test_other_sizes_are_where_a_search_starts(tmp_path: Path) -> None:
+    bench = lambda _: Immediate(made_up)  # noqa: E731
+    with Database(tmp_path / "t.db") as database:
+        other = request(sizes={"M": 64, "N": 64, "K": 64})
+        before = tune(other, Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
+        found = tune(request(), Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
+        again = tune(request(), Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
+    (start,) = [t for t in found.tried if t.origin.startswith("tuned for")]
+    assert start.origin == "tuned for K=64 M=64 N=64" or "M=64" in start.origin
+    assert before.best is not None
+    assert start.candidate.plan == before.best.candidate.plan
+    assert [t.text for t in again.tried] == [t.text for t in found.tried]
+
+
+# -- broken candidates ---------------------------------------------------------------------
+
+
+FAULTS = {1: "wrong", 2: "hang", 3: "crash", 4: "die", 5: "sleep", 6: "raise"}
+STATES = {
+    1: (State.WRONG, "never written"),
+    2: (State.TIMED_OUT, "does not end within 1 s"),
+    3: (State.CRASHED, "writes an address far from any buffer"),
+    4: (State.CRASHED, "its process was stopped by SIGKILL"),
+    5: (State.TIMED_OUT, "no end within"),
+    6: (State.CRASHED, "internal error: ZeroDivisionError"),
+}
+IN_KERNELS = {
+    "wrong": "if (blockIdx.x == 0) return;",
+    "hang": "for (volatile int spin = 0;; spin = spin) { }",
+    "crash": "*static_cast<volatile int*>(nullptr) = 1;",
+}
+
+
+class Broken(Evaluator):
+    """Breaks candidates on purpose, as the end of their text says; a broken one seems fast."""
+
+    fault = ""
+
+    def __call__(self, work: Work) -> Evaluation:
+        self.fault = work.text.partition("# broken: ")[2]
+        return super().__call__(work)
+
+    def compiled(self, options: Options, sizes: Sizes) -> Compilation:
+        match self.fault:
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "sleep":
+                time.sleep(1000)
+            case "raise":
+                raise ZeroDivisionError
+        found = super().compiled(options, sizes)
+        inside = IN_KERNELS.get(self.fault, "")
+        assert found.artifact is not None
+        text = re.sub(r"(__global__ [^{]*\{)", rf"\1 {inside}", found.artifact.cuda_source)
+        return replace(found, artifact=replace(found.artifact, cuda_source=text))
+
+
+def broken(job: Job) -> Broken:
+    """Started in the processes of the pool: there the model thinks well of what is broken."""
+    found = Broken(replace(job, timeout_s=1))
+    honest = evaluate.predicted_us
+    evaluate.predicted_us = lambda c, t: 1e-3 if found.fault else honest(c, t)
+    return found
+
+
+class Saboteur(HostBench):
+    """Asks for faults in some candidates."""
+
+    def submit(self, number: int, work: Work) -> None:
+        fault = f"# broken: {FAULTS[number]}" if number in FAULTS else ""
+        super().submit(number, replace(work, text=work.text + fault))
+
+
+def test_broken_candidates_are_told_and_never_win() -> None:
+    def bench(job: Job) -> Saboteur:
+        return Saboteur(job, 1, start=partial(broken, job), deadline_s=10.0)
+
+    found = tune(request(), Asked(FOREVER, 9), Silent(), bench=bench)
+    assert len(found.tried) == 9
+    ends = {t.number: t.evaluation for t in found.tried}
+    for number, (state, reason) in STATES.items():
+        assert ends[number].state is state
+        assert reason in ends[number].reason
+    assert found.best is not None
+    assert found.best.number not in FAULTS
+    assert found.best.time_us is not None
+    assert found.best.time_us > 0.1
+
+
+def nothing_works(_: Job) -> Callable[[Work], Evaluation]:
+    raise ToolchainError("error[E0701]: no C++ compiler for the host device")
+
+
+def test_a_search_without_a_compiler_ends() -> None:
+    def bench(job: Job) -> HostBench:
+        return HostBench(job, 1, start=partial(nothing_works, job))
+
+    with pytest.raises(ToolchainError, match="E0701"):
+        tune(request(), Asked(FOREVER, 9), Silent(), bench=bench)
+
+
+# -- time ----------------------------------------------------------------------------------
+
+
+def test_the_end_is_kept_whatever_still_runs() -> None:
+    class Slow(Immediate):
+        def wait(self, timeout_s: float) -> list[tuple[int, Evaluation]]:
+            time.sleep(timeout_s)
+            return []
+
+    start = time.monotonic()
+    end = start + 3.0
+    found = tune(request(), Asked(end), Silent(), bench=lambda _: Slow(made_up))
+    assert found.tried == ()
+    assert time.monotonic() < end + 2.0
+
+
+def test_an_interruption_keeps_what_was_found() -> None:
+    class Interrupted(Immediate):
+        def wait(self, timeout_s: float) -> list[tuple[int, Evaluation]]:
+            if self.pending == 5:
+                raise KeyboardInterrupt
+            return super().wait(timeout_s)
+
+    found = tune(request(), Asked(FOREVER), Silent(), bench=lambda _: Interrupted(made_up))
+    assert found.interrupted
+    assert found.best is not None
+    assert found.best in found.tried
