@@ -39,6 +39,7 @@ _KINDS = {
 }
 _ARRAY_BOUNDS, _FROM_LOCAL = 5, 12
 _VERBS = ("reads", "writes", "updates")
+_WRITE = 1
 _FAULTS = {
     FaultKind.ACCESS: FindingKind.OUT_OF_BOUNDS,
     FaultKind.SHARED_OVERRUN: FindingKind.OUT_OF_BOUNDS,
@@ -226,6 +227,8 @@ def _message(
         case FindingKind.OUT_OF_BOUNDS:
             return _bounds_message(record, part, index, verb)
         case FindingKind.UNINITIALISED if record.kind == _FROM_LOCAL:
+            if record.access == _WRITE:
+                return f"writes a variable that has no value to {element}"
             return f"{verb} {element}, into which{at} a variable without a value was copied"
         case FindingKind.UNINITIALISED:
             return f"{verb} {element}, which nothing has written"

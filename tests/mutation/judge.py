@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,7 @@ from tcc.options import Options
 from tcc.run.cache import ObjectCache
 from tcc.run.findings import FindingsError
 from tcc.run.host import HostDevice, Order
-from tcc.run.host_build import FLAGS, SHIM, glue_text
+from tcc.run.host_build import FLAGS, QUICK, SHIM, glue_text
 from tcc.run.toolchain import find_cxx
 from tcc.run.verify import STYLES
 from tcc.run.verify_inputs import draw, find_domain
@@ -66,6 +67,11 @@ class Subject:
     name: str
     artifact: Artifact
     runs: tuple[Run, ...]
+
+    @cached_property
+    def machine_code(self) -> str:
+        """What the compiler makes of the emitted text."""
+        return _machine_code(self.artifact, self.artifact.cuda_source)
 
 
 def fixed_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
@@ -169,7 +175,7 @@ def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict
     """The first that catches a mutant, and its words."""
     artifact = replace(subject.artifact, cuda_source=mutant.text)
     try:
-        for settings in ({"check": True}, {"order": Order.REVERSE}):
+        for settings in ({"check": True}, {"order": Order.REVERSE, "flavour": QUICK}):
             for run in subject.runs:
                 device = _device(run, cache, **settings)
                 got = device.run(artifact, run.inputs, run.sizes)
@@ -191,9 +197,7 @@ def _device(run: Run, cache: ObjectCache, **settings: Any) -> HostDevice:
 
 def explain(subject: Subject, mutant: Mutant, cache: ObjectCache) -> Verdict:
     """Why a mutant that was not found could not be; SURVIVED when these tests cannot say."""
-    source = subject.artifact.cuda_source
-    one, other = (_machine_code(subject.artifact, t) for t in (source, mutant.text))
-    if one == other:
+    if subject.machine_code == _machine_code(subject.artifact, mutant.text):
         return Verdict.SAME
     return Verdict.SURVIVED if is_reached(subject, mutant, cache) else Verdict.UNREACHED
 
@@ -219,7 +223,7 @@ def is_reached(subject: Subject, mutant: Mutant, cache: ObjectCache) -> bool:
     artifact = replace(subject.artifact, cuda_source="\n".join(trapped))
     try:
         for run in subject.runs:
-            _device(run, cache).run(artifact, run.inputs, run.sizes)
+            _device(run, cache, flavour=QUICK).run(artifact, run.inputs, run.sizes)
     except (RunError, ToolchainError):
         return True
     return False

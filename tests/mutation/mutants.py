@@ -68,8 +68,9 @@ def some_mutants(source: str, each: int, chance: random.Random) -> list[Mutant]:
         if operator in SYNCHRONISATION:
             chosen += [m for found in shapes.values() for m in found]
         else:
-            some = chance.sample(sorted(shapes), min(each, len(shapes)))
-            chosen += [chance.choice(shapes[shape]) for shape in some]
+            # Those for a smaller `each` are among those for a larger one.
+            order = chance.sample(sorted(shapes), len(shapes))
+            chosen += [chance.choice(shapes[shape]) for shape in order][:each]
     return sorted(chosen, key=lambda m: (m.line, m.operator, m.after))
 
 

@@ -117,16 +117,15 @@ TCC_INLINE bool check_block(const Cell& cell, const Site& site, const Now& now,
   return true;
 }
 
-// Whether an element has the bytes with which GCC fills local variables: then it is one that had
-// no value. Clang fills them with NaN, which needs no help to show.
-TCC_INLINE bool is_from_local(uint64_t granule) {
+// Whether four bytes are those with which GCC fills local variables: then they come from one that
+// had no value. Clang fills them with NaN, which needs no help to show.
+TCC_INLINE bool is_from_local(const char* at) {
 #if defined(__clang__)
-  (void)granule;
+  (void)at;
   return false;
 #else
   constexpr uint32_t kLocal = 0xfefefefe;
-  const char* at = shared_start + (granule << shared_shift);
-  return shared_shift >= 2 && *reinterpret_cast<const uint32_t*>(at) == kLocal;
+  return *reinterpret_cast<const uint32_t*>(at) == kLocal;
 #endif
 }
 
@@ -140,7 +139,8 @@ TCC_INLINE void access_shared(uint64_t offset, uint32_t place, unsigned bytes) {
     if (!check_block<A>(cell, site, now, false)) return;
     if (A == kRead) {
       note_read(cell, now, place);
-      if (__builtin_expect(is_from_local(i), 0))
+      const char* at = shared_start + (i << shared_shift);
+      if (shared_shift >= 2 && __builtin_expect(is_from_local(at), 0))
         report(kFromLocal, site, {kUnknownBlock, cell.write_thread(), cell.write_place, kWrite});
     } else {
       note_write<A>(cell, now, place);
@@ -162,6 +162,11 @@ TCC_INLINE void check_grid(const GlobalCell& cell, const Site& site) {
     report_read(site, cell, kBlockRace, cell.read_block, cell.reader);
   else if (cell.read_by_many)
     report_read(site, cell, kBlockRace, cell.first_block, cell.first_thread);
+}
+
+inline void set_block(uint32_t linear) {
+  blockIdx = uint3{linear % gridDim.x, linear / gridDim.x % gridDim.y,
+                   linear / gridDim.x / gridDim.y};
 }
 
 inline uint32_t linear_block() {

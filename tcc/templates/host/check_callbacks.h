@@ -107,5 +107,10 @@ void __ubsan_handle_type_mismatch_v1(void* data, uintptr_t pointer) {
   report_misaligned(reinterpret_cast<void*>(pointer), TCC_HERE, 1u << kind[0],
                     kind[1] == 1 ? kWrite : kRead);
 }
+// A pointer that the text says is aligned, and is not.
+void __ubsan_handle_alignment_assumption(void*, uintptr_t pointer, uintptr_t alignment,
+                                         uintptr_t) {
+  report_misaligned(reinterpret_cast<void*>(pointer), TCC_HERE, unsigned(alignment), kRead);
+}
 
 }  // extern "C"

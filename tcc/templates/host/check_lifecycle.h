@@ -50,10 +50,24 @@ bool same_name(const char* one, const char* other) {
   return *one == *other;
 }
 
-void mark_arrays(const char* kernel, uint32_t mark) {
+template <class Action>
+void for_arrays(const char* kernel, Action action) {
   const SharedArray* arrays = table<SharedArray>(job->array_offset);
   for (uint32_t i = 0; i < job->arrays; ++i)
-    if (same_name(arrays[i].kernel, kernel)) mark_shared(arrays[i].offset, arrays[i].bytes, mark);
+    if (same_name(arrays[i].kernel, kernel)) action(arrays[i]);
+}
+
+void mark_arrays(const char* kernel, uint32_t mark) {
+  for_arrays(kernel, [mark](const SharedArray& a) { mark_shared(a.offset, a.bytes, mark); });
+}
+
+// Calls `action` for the arrays in [begin, end) that the running kernel has.
+template <class Action>
+void for_declared_arrays(char* begin, char* end, Action action) {
+  for_arrays(current_kernel, [=](const SharedArray& a) {
+    char* at = shared_start + a.offset;
+    if (begin <= at && at < end) action(at, at + a.bytes);
+  });
 }
 
 // All shared memory but the arrays of the kernel that runs now is out of bounds.
@@ -70,7 +84,24 @@ void check_launch_begins(uint64_t dynamic_offset, uint64_t dynamic_bytes) {
   last_dynamic_bytes = dynamic_bytes;
 }
 
+// What this launch copied to global memory from a local variable that had no value.
+void check_written_values() {
+  for (uint32_t i = 0; i < job->buffers; ++i) {
+    const Region& r = regions[i];
+    if (!r.cells || r.shift < 2) continue;
+    for (uint64_t k = 0; k < r.bytes >> r.shift; ++k) {
+      const GlobalCell& c = r.cells[k];
+      if (c.write_epoch < launch_epoch || !is_from_local(r.data + (k << r.shift))) continue;
+      tcc_self.linear = int(c.write_thread());
+      set_block(c.write_block);
+      report(kFromLocal, c.write_place, int32_t(i), int64_t(k << r.shift), 1u << r.shift, kWrite,
+             kNobody);
+    }
+  }
+}
+
 void check_launch_ends(bool all_blocks) {
+  check_written_values();
   if (!all_blocks) assume_initialised = true;
 }
 

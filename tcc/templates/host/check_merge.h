@@ -85,8 +85,7 @@ void check_worker_ends() {
 
 void report_merged(const Touch& t, Access access, Other other) {
   const uint32_t block = access == kRead ? t.read_block : t.write_block;
-  blockIdx = uint3{block % gridDim.x, block / gridDim.x % gridDim.y,
-                   block / gridDim.x / gridDim.y};
+  set_block(block);
   tcc_self.linear = access == kRead ? t.read_thread : t.write_thread;
   const Region& r = regions[t.region];
   report(kBlockRace, access == kRead ? t.read_place : t.write_place, int32_t(t.region),

@@ -55,8 +55,8 @@ void poison(char* begin, char* end) {
 }
 
 void poison_shared(size_t dynamic_bytes) {
-  poison(shared_begin, dynamic_begin);
-  poison(dynamic_end, shared_end);
+  for_declared_arrays(shared_begin, dynamic_begin, poison);
+  for_declared_arrays(dynamic_end, shared_end, poison);
   if (dynamic_bytes) poison(dynamic_begin, dynamic_begin + dynamic_bytes + kSharedTail);
 }
 

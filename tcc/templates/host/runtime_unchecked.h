@@ -7,6 +7,11 @@ inline void check_setup(const Buffer*) {}
 inline void check_image(uintptr_t) {}
 inline void check_slots(char*, uint64_t, uint32_t) {}
 inline void check_find_shared(char*, char*) {}
+// Calls `action` for the declared shared arrays in [begin, end): here for all that lies there.
+template <class Action>
+void for_declared_arrays(char* begin, char* end, Action action) {
+  action(begin, end);
+}
 inline void check_launch_begins(uint64_t, uint64_t) {}
 inline void check_launch_ends(bool) {}
 inline void check_outputs(const Buffer*) {}

@@ -16,8 +16,13 @@
 // `thread_local` is the one storage class that is right both for `__shared__ float s[64];` inside a
 // function (it implies static) and for `extern __shared__ float s[];`. The TLS block of the program
 // then holds the shared arrays and nothing else, so the runtime can poison all of it. `used`, or an
-// array that nothing writes would be known to be zero.
+// array that nothing writes would be known to be zero. In the checking build no array ends where the
+// next begins: each has more room than a block may have of declared shared memory.
+#ifdef TCC_CHECK
+#define __shared__ thread_local __attribute__((aligned(65536), used))
+#else
 #define __shared__ thread_local __attribute__((aligned(128), used))
+#endif
 
 struct uint3 {
   unsigned x, y, z;
