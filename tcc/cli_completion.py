@@ -9,8 +9,8 @@ import click
 VARIABLE = "_TCC_COMPLETE"
 """The shell's script sets it to what it asks; `NAME_source` asks for the script itself."""
 _FILES = frozenset(
-    {"CU", "CUBIN", "D", "FILE", "FILE...", "FILE.tc", "FILE.tc...", "H", "JSON", "NPZ"}
-    | {"PTX", "YAML"}
+    {"CU", "CUBIN", "D", "FILE", "FILE...", "FILE.tc", "FILE.tc...", "[FILE.tc]...", "H", "HTML"}
+    | {"JSON", "NPZ", "PTX", "YAML"}
 )
 """What the help calls the values that are names of files."""
 

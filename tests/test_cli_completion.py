@@ -53,7 +53,7 @@ def test_every_value_is_known_to_be_a_file_or_not():
     """A new option whose value is a file must be in the table."""
     others = {
         *("DEF", "NAME=VALUE", "SM", "FORM", "STAGE", "PASS", "P", "A::B", "ID", "[ID]...", "N"),
-        *("DEVICE", "TIME", "S", None),
+        *("DEVICE", "TIME", "ADDRESS", None),
     }
     unknown = {
         p.metavar
