@@ -174,7 +174,8 @@ class _Walker:
         low = spread(evaluate(loop.low, self._at.values), self._mask)[self._mask]
         high = spread(evaluate(loop.high, self._at.values), self._mask)[self._mask]
         trips = np.maximum(0, -((low - high) // loop.step))
-        first, last = int(low.min()), max(int(low.min()), int(high.max()) - 1)
+        first = int(low.min())
+        last = max(first, int((low + (trips - 1) * loop.step).max()))
         forms = self._at.form(loop.low), self._at.form(loop.high)
         self._loops += 1
         return LoopRange(self._loops, loop.var, *forms, loop.step, first, last, float(trips.mean()))

@@ -174,7 +174,10 @@ def _box(access: Access, blocks: Mapping[str, Range], fixed: int) -> list[Side]:
     for number, loop in enumerate(access.loops):
         low = high = (loop.first + loop.last) // 2
         if number >= fixed:
-            low, high = _bounds(loop.low, ranges)[0], _bounds(loop.high, ranges)[1] - 1
+            low, latest = _bounds(loop.low, ranges)
+            high = _bounds(loop.high, ranges)[1] - 1
+            if low == latest:
+                high = low + (high - low) // loop.step * loop.step
         ranges[loop.var] = low, max(low, high)
     strided = [x for x in access.loops[fixed:] if x.step > 1]
     box = [

@@ -48,7 +48,8 @@ class KernelPrediction:
     """The predicted time of one kernel, and where it goes.
 
     `levels` are lower bounds that overlap; `exposed_us` is what is left over the largest of them:
-    waits that nothing hides, and parts that are busy in turns.
+    waits that nothing hides, and parts that are busy in turns. Bytes, transactions (passes of the
+    load/store units, of 128 bytes or one line each) and barriers are those of the whole kernel.
     """
 
     kernel: str
@@ -59,8 +60,11 @@ class KernelPrediction:
     resident_blocks: int
     resident_warps: int
     waves: float
-    l2_bytes: float
     dram_bytes: float
+    l2_bytes: float
+    shared_bytes: float
+    transactions: float
+    barriers: float
 
     @property
     def bound(self) -> str:
@@ -167,8 +171,11 @@ class _Timing:
             self._resident,
             warps,
             self._blocks / (self._target.sms * self._resident),
-            self._moved.block_l2_bytes * self._blocks,
             self._moved.dram_bytes,
+            self._moved.block_l2_bytes * self._blocks,
+            self._counted.work.shared_bytes * self._counted.warps * self._blocks,
+            self._counted.work.lsu * self._counted.warps * self._blocks,
+            self._counted.barriers * self._blocks,
         )
 
     def _levels(self, per_sm: int) -> tuple[Level, ...]:

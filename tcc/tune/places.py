@@ -19,6 +19,8 @@ WIDEST_BYTES = 16
 _SCATTER = 7919
 """A prime: makes subscripts that come from data as good as random."""
 
+_INTEGER = ("+", "-", "*", "/", "%", "min", "max")
+
 Index: TypeAlias = tuple[Affine | ir.Expression, ...]
 
 
@@ -67,7 +69,7 @@ class Places:
             self.values[var] = evaluate(value, self.values)
             self._forms[var] = value.substitute(self._forms)
         else:
-            self.values[var] = self._scattered(value)
+            self.values[var] = self._value(value)
             self._data[var] = self.variables((value,))
 
     def access(
@@ -115,9 +117,7 @@ class Places:
         """The offset in bytes that each lane accesses."""
         shape = [self._size(e) for e in buffer.shape]
         subscripts = [
-            evaluate(i, self.values)
-            if isinstance(i, Affine)
-            else self._scattered(i) % max(1, extent)
+            evaluate(i, self.values) if isinstance(i, Affine) else self._value(i) % max(1, extent)
             for i, extent in zip(index, shape, strict=True)
         ]
         return spread(linear(subscripts, shape), self.threads) * buffer.type.bytes
@@ -131,6 +131,22 @@ class Places:
 
     def _known(self) -> frozenset[str]:
         return frozenset((*self._ranges, *self.grid, *(x.var for x in self._loops)))
+
+    def _value(self, expression: ir.Expression) -> Lanes | int:
+        """The value of an integer expression; data counts as something far apart."""
+        match expression:
+            case ir.Const(value, _):
+                return int(value)
+            case ir.Int(form):
+                return evaluate(form, self.values)
+            case ir.Cast(operand, _) | ir.Checked(operand, _, _):
+                return self._value(operand)
+            case ir.Unary("-", operand, _):
+                return -self._value(operand)
+            case ir.Binary(operator, left, right, type) if type.is_integer and operator in _INTEGER:
+                return _result(operator, self._value(left), self._value(right))
+            case _:
+                return self._scattered(expression)
 
     def _scattered(self, expression: ir.Expression) -> Lanes | int:
         """Values that stand for those of data: far apart wherever what they depend on differs."""
@@ -195,3 +211,21 @@ def _vectors(offsets: Lanes, widest: int) -> dict[int, int]:
                 left.difference_update(vector)
                 counts[width] = counts.get(width, 0) + 1
     return counts
+
+
+def _result(operator: str, left: Lanes | int, right: Lanes | int) -> Lanes | int:
+    """Integer arithmetic; division rounds down, and by 0 is by 1."""
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "min":
+            return np.minimum(left, right)
+        case "max":
+            return np.maximum(left, right)
+        case _:
+            by = np.where(np.asarray(right) == 0, 1, right)
+            return np.floor_divide(left, by) if operator == "/" else np.remainder(left, by)

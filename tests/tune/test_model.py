@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isclose
+from math import isclose, isfinite
 
 import pytest
 
 from tcc.driver import Compilation, compile_program
+from tcc.errors import InternalError
 from tcc.kernel import ir
 from tcc.scalar import ScalarType
 from tcc.target import TARGETS
 from tcc.tune.census import census
 from tcc.tune.model import Prediction, predict_kernel, predict_time
+from tests.random_tc import numbered
 from tests.tune.published_sgemm import A6000, GFLOPS, published
 from tests.tune.records import SPECS, request
 
@@ -135,3 +137,59 @@ def global_and_stores(kernel: ir.Kernel) -> float:
         strip(kernel.body),
     )
     return census(stripped, {}).work.accesses
+
+
+# -- every program has a time --------------------------------------------------------------
+
+
+def plausible(prediction: Prediction) -> bool:
+    """Finite, above every level, and not for nothing."""
+    return all(
+        isfinite(k.time_us)
+        and k.time_us >= max(x.time_us for x in k.levels)
+        and min(k.l2_bytes, k.dram_bytes, k.transactions, k.resident_warps, k.waves) > 0
+        and k.dram_bytes <= k.l2_bytes * (1 + 1e-9)
+        for k in prediction.kernels
+    )
+
+
+QUICK = ("conv2d", "full_reduction", "jacobi2d", "lut", "softmax", "transpose")
+EVERY = [
+    pytest.param(p, id=p.stem, marks=() if p.stem in QUICK else pytest.mark.slow)
+    for p in sorted(SPECS.glob("*.tc"))
+]
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_spec(path):
+    made = compiled(path.read_text(), target="sm_80")
+    sizes = {n: 3 if n in ("KH", "KW") else 64 for n in made.program.sizes}
+    prediction = predict_time(made, TARGETS["sm_80"], sizes)
+    assert plausible(prediction)
+    assert len(prediction.kernels) == len(made.plan.kernels)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    random = numbered(seed)
+    assert plausible(predict_time(compiled(random.text, **random.sizes), TARGETS["sm_90"]))
+
+
+def test_larger_problems_take_longer():
+    times = [gemm("double buffer", "sm_90", size).time_us for size in (512, 1024, 2048, 4096)]
+    assert times == sorted(times)
+    assert times[-1] > 16 * times[1]
+
+
+def test_open_sizes_count_as_1024():
+    made = compiled(GEMM)
+    cube = dict.fromkeys(("M", "N", "K"), 1024)
+    assert predict_time(made, TARGETS["sm_90"]) == predict_time(made, TARGETS["sm_90"], cube)
+    odd = predict_time(made, TARGETS["sm_90"], {**cube, "N": 1023})
+    assert odd.time_us > predict_time(made, TARGETS["sm_90"], cube).time_us
+
+
+def test_a_compilation_without_kernels():
+    stopped = compile_program(request(GEMM), stop_after="check")
+    with pytest.raises(InternalError):
+        predict_time(stopped, TARGETS["sm_90"])
