@@ -111,6 +111,7 @@ class _Run:
         self._bounds = relative_bounds(self._program, pair.domain.sizes)
         self.sample = self._chosen_blocks()
         self.comparisons: tuple[Comparison, ...] = ()
+        self._earlier: Mapping[str, Array] | None = None
 
     def failure(self) -> Failure | None:
         """Run both kernels, the optimized one in both orders of the threads; what is wrong."""
@@ -223,6 +224,22 @@ class _Run:
         chosen = chance.sample(range(1, last), self._settings.blocks - len(always))
         return {len(launches) - 1: tuple(sorted((*chosen, *always)))}
 
+    @cached_property
+    def _rewritten(self) -> frozenset[str]:
+        """The outputs that an earlier launch and the last one take, so that both may write them."""
+        *earlier, last = self._pair.optimized.interface.launches
+        shared = {name for launch in earlier for name in launch.arguments}
+        return frozenset(shared & set(last.arguments) & set(self._program.outputs))
+
+    def _before_the_last(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs when the last launch has not run."""
+        if self._earlier is None:
+            make = self._settings.make or HostDevice
+            timeout_s = float(self._settings.options.timeout_s)
+            device = make(timeout_s=timeout_s, blocks=dict.fromkeys(self.sample, ()))
+            self._earlier = self._call(device, self._pair.optimized, inputs)
+        return self._earlier
+
     def _compare_all(
         self, inputs: Mapping[str, Array], got: Mapping[str, Array], want: Mapping[str, Array]
     ) -> tuple[Comparison, ...]:
@@ -260,9 +277,16 @@ class _Run:
         )
 
     def _written(self, name: str, got: Array, inputs: Mapping[str, Array]) -> Array | None:
-        """The elements that sampled blocks wrote; None: all."""
+        """The elements that sampled blocks wrote; None: all.
+
+        Where an earlier launch writes the output as well, those that they changed.
+        """
         if not self.sample:
             return None
+        if name in self._rewritten:
+            changed = differing(got, self._before_the_last(inputs)[name])
+            if changed.any():
+                return changed
         return differing(got, inputs[name]) if name in inputs else ~poisoned(got)
 
 

@@ -255,6 +255,22 @@ def test_sampled_blocks(breaks: Callable[..., None]) -> None:
     assert not run(asked, blocks=3, awkward=0).ok
 
 
+def test_samples_of_an_output_that_an_earlier_launch_writes_too() -> None:
+    """What the blocks left out is a value of the earlier launch, not a wrong one."""
+    text = """
+    def layer(float(B, I) X, float(O, I) W) -> (Y) {
+        Y(b, o) +=! X(b, i) * W(o, i)
+        Y(b, o) = relu(Y(b, o))
+    }
+    """
+    mapping = {"outer_schedule_fusion_strategy": "min"}
+    asked = request(text, {"mapping": mapping}, B=64, I=32, O=64)
+    trial = run(asked, blocks=1, awkward=0).trials[0]
+    assert trial.kernels == 2
+    assert trial.failure is None
+    assert trial.blocks == 1
+
+
 def test_samples_run_in_the_last_launch_only() -> None:
     text = "def f(float(N) A) -> (S, B) { S +=! A(i)\n B(j) = A(j) * S }"
     outcome = run(request(text, {"preset": "naive"}, N=4000), blocks=2, awkward=0)
