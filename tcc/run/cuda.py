@@ -160,20 +160,16 @@ class CudaDevice:
         """The compiled text, loaded once."""
         module = self._modules.get(artifact.cuda_source)
         if module is None:
-            module = self._cupy.RawModule(path=str(self._cubin(artifact)))
+            module = self._cupy.RawModule(
+                path=str(cubin(artifact.cuda_source, self.architecture, self._cache))
+            )
             self._modules[artifact.cuda_source] = module
         return module
 
-    def _cubin(self, artifact: Artifact) -> Path:
-        """The compiled text; the driver loads it from the cache."""
-        arch = f"sm_{self._device.compute_capability}"
-        version = ".".join(map(str, nvrtc.version()))
-
-        def compile_cubin(target: Path) -> None:
-            target.write_bytes(nvrtc.compile_cubin(artifact.cuda_source, arch))
-
-        key = key_of(("nvrtc", version, arch, artifact.cuda_source))
-        return self._cache.get(key, ".cubin", compile_cubin)
+    @property
+    def architecture(self) -> str:
+        """What the compiled text is for: `sm_90`."""
+        return f"sm_{self._device.compute_capability}"
 
     def _buffers(
         self,
@@ -226,6 +222,17 @@ class CudaDevice:
 
     def _poison(self, length: int) -> Any:  # noqa: ANN401
         return self._cupy.full(max(length, 1), POISON, dtype=np.uint8)[:length]
+
+
+def cubin(text: str, architecture: str, cache: ObjectCache) -> Path:
+    """The binary of a text, which the driver loads from the cache; it takes no GPU to make it."""
+    version = ".".join(map(str, nvrtc.version()))
+
+    def compile_cubin(target: Path) -> None:
+        target.write_bytes(nvrtc.compile_cubin(text, architecture))
+
+    key = key_of(("nvrtc", version, architecture, text))
+    return cache.get(key, ".cubin", compile_cubin)
 
 
 @dataclass(frozen=True)

@@ -83,16 +83,20 @@ class Evaluator:
         options = options_of_source(Source("<candidate>", work.text))
         try:
             found = self.compiled(options, self._request.sizes)
-            time_us = predicted_us(found, self._request.target)
-            times = Times(time_us, time_us, time_us)
-            if work.limit_us is not None and time_us > work.limit_us:
-                return Evaluation(State.PRUNED, f"predicted {time_us:.3g} us", times)
+            times = self.predicted(found)
+            if work.limit_us is not None and times.median_us > work.limit_us:
+                return pruned(times)
             failure = self._verifier.failure(found, lambda sizes: self.compiled(options, sizes))
         except (CompileError, InternalError, ToolchainError) as problem:
             return rejection(problem)
         if failure is not None:
             return failed(failure)
         return Evaluation(State.DONE, "", times, verified=True)
+
+    def predicted(self, found: Compilation) -> Times:
+        """The predicted time of a candidate."""
+        time_us = predicted_us(found, self._request.target)
+        return Times(time_us, time_us, time_us)
 
     def compiled(self, options: Options, sizes: Sizes) -> Compilation:
         """The kernels of a candidate at some sizes. CompileError when it is rejected."""
@@ -104,6 +108,11 @@ class Evaluator:
             asked = replace(self._request.options, mapping=mapping, preset=None)
             self._prepared[key] = prepare(replace(self._request, sizes=sizes, options=asked))
         return self._prepared[key](options)
+
+
+def pruned(times: Times) -> Evaluation:
+    """The end of an evaluation whose candidate is too slow to be worth more."""
+    return Evaluation(State.PRUNED, f"predicted {times.median_us:.3g} us", times)
 
 
 def rejection(problem: TccError) -> Evaluation:

@@ -41,6 +41,14 @@ class WorkerHangs(WorkerLost):
     """It was ended at its deadline."""
 
 
+class Spent(Exception):
+    """Raised by work that has a result, after which its process is good for nothing more."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__()
+        self.result = result
+
+
 @dataclass(frozen=True)
 class Finished(Generic[R]):
     """The end of one piece of work: its result, or the exception that it raised."""
@@ -153,7 +161,10 @@ class _Worker(Generic[W, R]):
                 return self._lost(number, WorkerLost(self._epitaph()), now)
             if message is not None:
                 self._number = None
-                result, problem = message
+                result, problem, is_spent = message
+                if is_spent:
+                    self.kill()
+                    self._launch()
                 return Finished(number, result, problem, now - self._started)
             self._is_there, self._started = True, now
         if now > self.due(deadline_s):
@@ -195,7 +206,9 @@ def _serve(starter: Starter[Any, Any], connection: Connection) -> None:
             work = pickle.loads(connection.recv_bytes())
             try:
                 serve = serve or starter()
-                answer: tuple[Any, Exception | None] = serve(work), None
+                answer: tuple[Any, Exception | None, bool] = serve(work), None, False
+            except Spent as end:
+                answer = end.result, None, True
             except Exception as problem:  # noqa: BLE001 - it is raised where the pool is
-                answer = None, problem
+                answer = None, problem, False
             connection.send_bytes(pickle.dumps(answer))

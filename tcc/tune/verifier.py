@@ -42,6 +42,8 @@ KINDS = (1, 4)
 KEPT = 16
 """Assignments of sizes whose expected outputs are kept."""
 
+UNTRIED = Failure("there are no sizes at which it could be verified")
+
 
 class Verifier:
     """Verifies candidates; compiled programs go to a folder in `folder`, removed after use."""
@@ -65,43 +67,43 @@ class Verifier:
         `compiled` makes the candidate at other sizes. CompileError when that is rejected.
         """
         tried = False
-        for pair in self._pairs(found, compiled):
+        for pair in self.pairs(found, compiled):
             tried = True
-            failure = self._try(pair)
+            blocks = _sampled(pair.optimized, pair.domain)
+            settings = replace(self._settings, blocks=blocks)
+            failure = try_pair(pair, settings, self.expected(pair)).failure
+            for program in self._folder.rglob("*.exe"):
+                program.unlink(missing_ok=True)
             if failure is not None:
                 return failure
-        return None if tried else Failure("there are no sizes at which it could be verified")
+        return None if tried else UNTRIED
 
-    def _try(self, pair: Pair) -> Failure | None:
+    def expected(self, pair: Pair) -> Expected:
+        """What the reference kernel makes of some inputs. RunError when it fails."""
         key = tuple(pair.domain.sizes.items())
         if key not in self._expected:
             if len(self._expected) == KEPT:
                 del self._expected[next(iter(self._expected))]
             self._expected[key] = expect(pair, self._patient)
-        blocks = _sampled(pair.optimized, pair.domain)
-        trial = try_pair(pair, replace(self._settings, blocks=blocks), self._expected[key])
-        for program in self._folder.rglob("*.exe"):
-            program.unlink(missing_ok=True)
-        return trial.failure
+        return self._expected[key]
 
-    def _pairs(
-        self, found: Compilation, compiled: Callable[[Sizes], Compilation]
-    ) -> Iterator[Pair]:
-        program, sizes = _present(found.program), self._request.sizes
+    def pairs(self, found: Compilation, compiled: Callable[[Sizes], Compilation]) -> Iterator[Pair]:
+        """The candidate beside the reference kernel, at each of the sizes to verify at."""
+        program, sizes = present(found.program), self._request.sizes
         if program.sizes:
             for chosen in self._awkward(found, sizes):
                 at = compile_program(replace(self._request, sizes=chosen), stop_after="check")
-                yield from self._pair(_present(at.program), chosen, found)
+                yield from self._pair(present(at.program), chosen, found)
         elif _is_small(program, sizes):
             yield from self._pair(program, sizes, found)
         else:
             for chosen in self._awkward(compiled({}), {}):
                 at = compiled(chosen)
-                yield from self._pair(_present(at.program), chosen, at)
+                yield from self._pair(present(at.program), chosen, at)
 
     def _awkward(self, found: Compilation, fixed: Sizes) -> list[dict[str, int]]:
         """Small sizes around the tiles of the candidate, in the order of the given ones."""
-        program, plan = _present(found.program), _present(found.plan)
+        program, plan = present(found.program), present(found.plan)
         chosen = awkward_sizes(
             program, found.preconditions, plan, fixed, max(KINDS) + 1, self._seed
         )
@@ -116,7 +118,7 @@ class Verifier:
             self._domains[key] = find_domain(program, sizes, self._request.options.verify.inputs)
         domain = self._domains[key]
         if domain.harmless or sizes == self._request.sizes:
-            yield Pair(domain, _present(found.artifact), _present(found.reference), "given")
+            yield Pair(domain, present(found.artifact), present(found.reference), "given")
 
 
 def _is_small(program: tir.Program, sizes: Sizes) -> bool:
@@ -135,7 +137,8 @@ def _sampled(artifact: Artifact, domain: Domain) -> int | None:
     return max(1, blocks * RUN_POINTS // work)
 
 
-def _present(value: T | None) -> T:
+def present(value: T | None) -> T:
+    """The value, which a complete compilation has."""
     if value is None:
         raise InternalError("the compilation stopped before it was complete")
     return value

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tcc.tune.pool import Finished, Pool, WorkerHangs, WorkerLost
+from tcc.tune.pool import Finished, Pool, Spent, WorkerHangs, WorkerLost
 
 
 def starter() -> Callable[[str], str]:
@@ -25,6 +25,9 @@ def starter() -> Callable[[str], str]:
                 os._exit(7)
             case "raise":
                 raise ValueError("no")
+            case "spent":
+                done.append(what)
+                raise Spent(f"{what} {len(done)}")
             case _:
                 done.append(what)
         return f"{what} {len(done)}"
@@ -76,6 +79,14 @@ def test_the_end_of_a_pool_waits_for_nobody() -> None:
         assert pool.wait(0.2) == []
         assert pool.pending == 3
     assert time.monotonic() - start < 20
+
+
+def test_a_spent_process_is_replaced() -> None:
+    with Pool([starter], deadline_s=60) as pool:
+        for number, what in enumerate(["a", "spent", "b"]):
+            pool.submit(number, what)
+        found = all_of(pool)
+    assert [found[n].result for n in range(3)] == ["a 1", "spent 2", "b 1"]
 
 
 def broken() -> Callable[[str], str]:
