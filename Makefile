@@ -46,7 +46,7 @@ deep: $(VENV)/.developed ## Run the slow tests: mutations, random campaigns, eve
 check: $(VENV)/.developed ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy tcc
+	$(BIN)/mypy tcc bench
 
 docs: $(VENV)/.developed ## Write the generated parts of the documents anew
 	$(BIN)/python -m tests.generate_docs

@@ -148,6 +148,12 @@ def tail_loops(measured: Measured) -> float:
     return sum(1 for f in alone if f.loop is not None or f.threads < SMALL_BLOCK)
 
 
+def input_reads(measured: Measured) -> float:
+    """Elements that the first kernel loads for each addition: one of the sums takes each once."""
+    counted = measured.kernels[0].counted
+    return sum(n * bits // 32 for bits, n in counted.widths("LDG").items()) / counted.count("FADD")
+
+
 def row_bytes(measured: Measured) -> float:
     """Neighbouring bytes of a looked-up row that a warp reads at once."""
     return min(
@@ -218,6 +224,8 @@ BARS: tuple[Bar, ...] = (
     *at_least(5, "shuffles", shuffles, *ROWS),
     *at_least(1, "blocks of the first kernel for each SM", busiest, "full reduction"),
     *at_most(0, "kernels of one block that loop", tail_loops, "full reduction"),
+    *at_most(2, "kernels", kernels, "full reduction"),
+    *at_most(1, "elements fetched for each input element", input_reads, "full reduction"),
     *at_least(128, "bytes of a looked-up row read at once", row_bytes, *BAGS),
     *at_most(1, "times that the indices of a row are loaded", index_loads, *BAGS),
 )

@@ -25,6 +25,7 @@ from tcc.kernel.dump import text as kernel_text
 from tcc.kernel.emit import Unit, emit
 from tcc.kernel.lower_all import Mapped, lower_all
 from tcc.kernel.reference import reference_kernel, workspace
+from tcc.limits import check_shared_bytes
 from tcc.options import Options, resolved
 from tcc.sched import nest, scop, tree
 from tcc.sched.check import check_program
@@ -338,10 +339,17 @@ class _State:
         self._plan = plan = chosen.plan
         mapped = step(
             "lower",
-            lambda: lower_all(model, program, fixed, plan, check_bounds=self._check_bounds),
+            lambda: self._lowered(model, program, fixed, plan),
             lambda m: kernel_text(m.kernels),
         )
         self._lowering = Lowering(schedule, fixed, program, mapped)
+        return mapped
+
+    def _lowered(self, model: scop.Scop, program: tir.Program, fixed: Nest, plan: Plan) -> Mapped:
+        request = self._request
+        mapped = lower_all(model, program, fixed, plan, check_bounds=self._check_bounds)
+        used = {k.name: k.shared_bytes for k in mapped.kernels}
+        check_shared_bytes(used, request.options, request.target, self._run.report)
         return mapped
 
     def _emit(

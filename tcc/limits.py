@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from tcc.diagnostics import Report, error
-from tcc.options import Options
+from tcc.options import Options, resolved
 from tcc.target import Target
 
 THROUGH_REGISTERS = 2
@@ -18,6 +19,23 @@ def check_limits(options: Options, target: Target, report: Report) -> None:
     _check_shared(options, target, report)
     _check_pipeline(options, target, report)
     _check_tensor_cores(options, report)
+
+
+def check_shared_bytes(
+    used: Mapping[str, int], options: Options, target: Target, report: Report
+) -> None:
+    """Report the kernels that declare more shared memory than is allowed, by name.
+
+    Plans are made within the limit; this looks at what came of them.
+    """
+    most = target.max_shared_bytes
+    given = resolved(options).max_shared_memory
+    limit = most if given is None else min(given, most)
+    for kernel, count in used.items():
+        if count > limit:
+            path = f"mapping.plan.{kernel}" if kernel in options.mapping.plan else "mapping"
+            message = f"a block needs {count} bytes of shared memory; {limit} are allowed"
+            report.add(error("E0524", message, options.place(path), f"in `{kernel}`"))
 
 
 def _check_threads(options: Options, target: Target, report: Report) -> None:

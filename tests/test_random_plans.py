@@ -9,14 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tcc.api import compile as tcc_compile
+from tcc.api import request_of
 from tcc.diagnostics import Report
+from tcc.driver import Request, compile_program
 from tcc.errors import CompileError
 from tcc.frontend import tir
 from tcc.inputs import options_of_source
 from tcc.options import Options
 from tcc.sched import choose
+from tcc.sched.budget import needs
 from tcc.sched.nest import Nest
+from tcc.sched.reuse import chains
 from tcc.source import Source
 from tcc.target import Target
 from tests.agreement import assert_agrees, run_both_orders
@@ -35,6 +38,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def compiled_at_random(program: RandomTc, fixed: bool, seed: int) -> None:
     """Compile under a random plan, which goes through an options file; run it, compare."""
     rng = random.Random(seed)
+    allowed: dict[str, int] = {}
 
     def any_plan(
         nest: Nest, program: tir.Program, _: Options, target: Target, report: Report
@@ -45,19 +49,28 @@ def compiled_at_random(program: RandomTc, fixed: bool, seed: int) -> None:
         chosen = choose.choose_plan(nest, program, options, target, report)
         assert report.errors == ()
         assert chosen.plan == plan
+        for k, p in zip(nest.kernels, plan.kernels, strict=True):
+            allowed[k.name] = needs(k, chains(k, program), program, p).shared_bytes
         return chosen
 
-    source = Source("random.tc", program.text)
+    # Not through `tcc.compile`, which keeps kernels by their request: the plan is not in that.
     with patch("tcc.driver.choose_plan", any_plan):
         try:
-            kernel = tcc_compile(source, sizes=program.sizes if fixed else {})
+            made = compile_program(request(program, fixed))
         except CompileError as rejection:
             # With open sizes, bounds that hang on them in a way that no launcher check can say.
             if fixed or any(d.code != "E0307" for d in rejection.diagnostics if d.is_error):
                 raise
-            kernel = tcc_compile(source, sizes=program.sizes)
-    results = run_both_orders(kernel, program.arrays)
-    assert_agrees(kernel.compilation.program, program.arrays, program.sizes, results)
+            made = compile_program(request(program, True))
+    for launch in made.artifact.interface.launches:
+        assert launch.shared_bytes <= allowed[launch.kernel], "the budget counts all of it"
+    results = run_both_orders(made, program.arrays)
+    assert_agrees(made.program, program.arrays, program.sizes, results)
+
+
+def request(program: RandomTc, fixed: bool) -> Request:
+    source = Source("random.tc", program.text)
+    return request_of(source, None, program.sizes if fixed else {}, Options(), None)
 
 
 @settings(relaxed, max_examples=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc.affine import Affine, const, var
@@ -41,19 +42,30 @@ def needs_barrier(plan: RowPlan) -> bool:
 
 
 def exchange(
-    state: State, operator: str, register: ir.Buffer, plan: RowPlan, group: Group
+    state: State, partial: Sequence[tuple[str, ir.Buffer]], plan: RowPlan, group: Group
 ) -> list[ir.Statement]:
-    """Combine a register of every thread of a row; all of them get the total.
+    """Combine registers of every thread of a row by their operators; all get the totals.
 
     Requires: all threads of a warp arrive, and all of the block where there is a barrier; shared
     arrays are not reused between barriers.
     """
+    halves = [_halves(state, operator, register, plan, group) for operator, register in partial]
+    before = [each for first, _ in halves for each in first]
+    after = [each for _, second in halves for each in second]
+    return [*before, ir.Barrier(), *after] if after else before
+
+
+def _halves(
+    state: State, operator: str, register: ir.Buffer, plan: RowPlan, group: Group
+) -> tuple[list[ir.Statement], list[ir.Statement]]:
+    """What comes before the barrier, and what after it; without the latter it takes none."""
     if plan.axis == 1:
         return _through_shared(state, operator, register, plan.threads, group)
     statements = _shuffles(operator, register, min(plan.threads, WARP))
     if plan.threads <= WARP:
-        return statements
-    return statements + _between_warps(state, operator, register, plan.threads, group)
+        return statements, []
+    publish, fold = _between_warps(state, operator, register, plan.threads, group)
+    return statements + publish, fold
 
 
 def _shuffles(operator: str, register: ir.Buffer, width: int) -> list[ir.Statement]:
@@ -69,7 +81,7 @@ def _shuffles(operator: str, register: ir.Buffer, width: int) -> list[ir.Stateme
 
 def _between_warps(
     state: State, operator: str, register: ir.Buffer, threads: int, group: Group
-) -> list[ir.Statement]:
+) -> tuple[list[ir.Statement], list[ir.Statement]]:
     """One value a warp through shared memory; every thread combines all of them."""
     warps, along = threads // WARP, group.along
     shared = ir.Buffer(
@@ -82,12 +94,8 @@ def _between_warps(
     lane = ir.Int(var(along) % WARP)
     first = ir.Binary("==", lane, ir.Const(0, ScalarType.INT32), ScalarType.BOOL)
     publish = ir.If((first,), (ir.Store(shared, (warp, *group.row), ir.Load(register, ())),))
-    return [
-        ir.Declare(shared),
-        publish,
-        ir.Barrier(),
-        *_fold(state, operator, register, shared, warps, group.row),
-    ]
+    fold = _fold(state, operator, register, shared, warps, group.row)
+    return [ir.Declare(shared), publish], fold
 
 
 def _through_shared(
@@ -96,7 +104,7 @@ def _through_shared(
     register: ir.Buffer,
     threads: int,
     group: Group,
-) -> list[ir.Statement]:
+) -> tuple[list[ir.Statement], list[ir.Statement]]:
     """One value a thread through shared memory, a column for each row of the block."""
     shared = ir.Buffer(
         state.names.fresh(f"parts_{register.name.removeprefix('partial_')}"),
@@ -105,12 +113,8 @@ def _through_shared(
         (const(threads), *group.shape),
     )
     store = ir.Store(shared, (var(group.along), *group.row), ir.Load(register, ()))
-    return [
-        ir.Declare(shared),
-        store,
-        ir.Barrier(),
-        *_fold(state, operator, register, shared, threads, group.row),
-    ]
+    fold = _fold(state, operator, register, shared, threads, group.row)
+    return [ir.Declare(shared), store], fold
 
 
 def _fold(

@@ -117,8 +117,8 @@ class _Rows:
     def _pass(self, node: Pass) -> list[ir.Statement]:
         state, walk = self._state, self._walk
         before: list[ir.Statement] = []
-        after: list[ir.Statement] = []
         partial: dict[str, ir.Buffer] = {}
+        reduced: list[tuple[tir.Statement, ir.Buffer]] = []
         for instance in node.instances:
             statement = self._lowered(instance).statement
             if reduces(instance, statement):
@@ -126,12 +126,13 @@ class _Rows:
                 partial[instance.statement] = register
                 start = identity(statement.operator, register.type)
                 before += [ir.Declare(register), ir.Store(register, (), start)]
-                after += self._joined(statement, register)
+                reduced.append((statement, register))
         with state.points.known(*walk.scopes):
             declared, loads = self._kept.enter(node)
             body, stores = self._at_lane(node, partial)
         inner = ir.For(walk.lane, const(0), const(self._plan.vector), 1, True, tuple(body))
-        return [*before, *declared, self._trips([*walk.lets, *loads, inner, *stores]), *after]
+        trips = self._trips([*walk.lets, *loads, inner, *stores])
+        return [*before, *declared, trips, *self._joined(reduced)]
 
     def _trips(self, trip: list[ir.Statement]) -> ir.Statement:
         """The loop over the thread's positions, a vector at a time."""
@@ -143,14 +144,15 @@ class _Rows:
             trip = [ir.If(tuple(tests), tuple(trip))]
         return ir.For(walk.outer, const(0), walk.trips, 1, self._plan.keep, tuple(trip))
 
-    def _joined(self, statement: tir.Statement, register: ir.Buffer) -> list[ir.Statement]:
-        """The exchange between threads, then the row's own register."""
-        own = self._state.registers[statement.target]
-        total = combine(statement.operator, ir.Load(own, ()), ir.Load(register, ()))
-        return [
-            *exchange(self._state, statement.operator, register, self._plan, self._group),
-            ir.Store(own, (), total),
-        ]
+    def _joined(self, reduced: list[tuple[tir.Statement, ir.Buffer]]) -> list[ir.Statement]:
+        """The exchange between threads, then the row's own registers."""
+        totals: list[ir.Statement] = []
+        for statement, register in reduced:
+            own = self._state.registers[statement.target]
+            total = combine(statement.operator, ir.Load(own, ()), ir.Load(register, ()))
+            totals.append(ir.Store(own, (), total))
+        partial = [(s.operator, register) for s, register in reduced]
+        return [*exchange(self._state, partial, self._plan, self._group), *totals]
 
     def _at_lane(
         self, node: Pass, partial: dict[str, ir.Buffer]

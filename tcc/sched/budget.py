@@ -12,9 +12,11 @@ from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Staging
 from tcc.sched.reuse import Chain, Operand, box, order, source_of
+from tcc.sched.rows import reduces
 from tcc.sched.windows import Window, windows
 from tcc.target import Target
 
+WARP = 32
 ACCESS_BYTES = 16
 """The widest access; rows of shared arrays are padded by at most this."""
 
@@ -44,7 +46,9 @@ def needs(
     return Needs(
         plan.block,
         _registers(kernel, found, program, plan),
-        sum(staged.values()) + _exchange_bytes(plan) + _sums_bytes(found, program, plan),
+        sum(staged.values())
+        + _exchange_bytes(kernel, program, plan)
+        + _sums_bytes(found, program, plan),
     )
 
 
@@ -134,14 +138,19 @@ def _words(type: ScalarType) -> int:
     return max(1, type.bytes // 4)
 
 
-def _exchange_bytes(plan: KernelPlan) -> int:
-    """Shared memory for the exchange of one reduction between the threads of rows."""
+def _exchange_bytes(kernel: KernelNest, program: tir.Program, plan: KernelPlan) -> int:
+    """Shared memory for the exchanges of all reductions between the threads of rows."""
     row = plan.row
     if row is None:
         return 0
     rows = prod(plan.block) // row.threads
-    parts = row.threads if row.axis == 1 else row.threads // 32
-    return parts * rows * 8 if parts > 1 else 0
+    parts = row.threads if row.axis == 1 else row.threads // WARP
+    if row.axis == 0 and row.threads <= WARP:
+        return 0
+    pairs = ((i, source_of(i.statement, program)) for i in instances(kernel.body))
+    targets = (s.target for i, s in pairs if reduces(i, s))
+    sizes = (parts * rows * program.tensors[t].type.compute.bytes for t in targets)
+    return sum(ceil(n / ACCESS_BYTES) * ACCESS_BYTES for n in sizes)
 
 
 def _sums_bytes(found: tuple[Chain, ...], program: tir.Program, plan: KernelPlan) -> int:

@@ -146,10 +146,9 @@ def _across(kernel: KernelNest, wished: Wishes) -> KernelPlan:
 
 
 def _most(points: int, target: Target) -> int:
-    """Threads a row beyond which there are enough rows anyway."""
-    if points >= target.sms * 4:
-        return BLOCK * 2
-    return MOST_THREADS
+    """Threads a row beyond which there are enough rows anyway: they fill all SMs."""
+    needed = target.sms * target.max_threads_per_sm // points
+    return min(MOST_THREADS, max(BLOCK * 2, 1 << needed.bit_length() - 1))
 
 
 def _is_better_tiled(kernel: KernelNest, program: tir.Program, wished: Wishes) -> bool:

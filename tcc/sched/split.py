@@ -31,6 +31,7 @@ SHORTEST_TILE_PART = 256
 TILE_POINTS = 64 * 64
 BLOCKS_PER_SM = 4
 OPEN_PART = 16384
+ALL_PARTS = "  [all parts]"
 SMALLEST_TILE = 16
 ELEMENT_BYTES = 4
 STAGED_ELEMENTS = 6144
@@ -54,7 +55,30 @@ def split_reductions(
         part = _part(statement, sizes, target, parts)
         if part is not None:
             program = _rewrite(program, statement, part)
-    return program
+    return _parts_first(program)
+
+
+def _parts_first(program: tir.Program) -> tir.Program:
+    """The program with every second step after the first steps that need nothing of it.
+
+    So first steps over one input are neighbours, and can share a kernel.
+    """
+    ordered = list(program.statements)
+    for place in range(len(ordered) - 2, -1, -1):
+        at = place
+        while at + 1 < len(ordered) and _may_follow(ordered[at], ordered[at + 1]):
+            ordered[at : at + 2] = ordered[at + 1], ordered[at]
+            at += 1
+    statements = tuple(ordered)
+    return program if statements == program.statements else replace(program, statements=statements)
+
+
+def _may_follow(second: tir.Statement, first: tir.Statement) -> bool:
+    """Whether these are a second and another first step, and the order does not matter."""
+    if not second.text.endswith(ALL_PARTS) or not first.name.endswith("_parts"):
+        return False
+    reads = {e.tensor for e in tir.walk(first.value) if isinstance(e, tir.Read)}
+    return second.target not in reads
 
 
 @dataclass(frozen=True)
@@ -239,7 +263,7 @@ def _second(
         reductions=(index,),
         ranges={**ranges, index: tir.Range(const(0), part.count)},
         value=tir.Read(name, subscripts, type, statement.span),
-        text=f"{statement.text}  [all parts]",
+        text=f"{statement.text}{ALL_PARTS}",
     )
 
 
