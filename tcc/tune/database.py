@@ -29,7 +29,7 @@ BUSY_SECONDS = 60.0
 _KEY = "keys.program, keys.sizes, keys.dtypes, keys.target, keys.emitter, keys.names"
 _VALUE = "plan, time_us, p10_us, p90_us, predicted, device, method, verified, state, reason, origin"
 # Measured before predicted, verified before taken on trust.
-_BEST_FIRST = "state != 'done', predicted, verified DESC, time_us, measurements.id"
+_BEST_FIRST = "state != 'done', predicted, verified DESC, time_us, id"
 
 
 def default_path() -> Path:
@@ -116,14 +116,12 @@ class Database:
         """
         same = (key.program, _texts(key.dtypes), key.target)
         found = self._select(
-            "program = ? AND dtypes = ? AND target = ? AND state = 'done'", same, key
+            "program = ? AND dtypes = ? AND target = ? AND state = 'done' AND place = 1", same, key
         )
-        best: dict[Key, Measurement] = {}
-        for other, measurement in found:
-            if [n for n, _ in other.sizes] == [n for n, _ in key.sizes]:
-                best.setdefault(other, measurement)
-        order = sorted(best, key=lambda k: (distance(k, key), k.emitter != key.emitter))
-        return tuple((k, best[k]) for k in order)
+        sizes = [name for name, _ in key.sizes]
+        best = [(k, m) for k, m in found if [name for name, _ in k.sizes] == sizes]
+        best.sort(key=lambda e: (distance(e[0], key), e[0].emitter != key.emitter))
+        return tuple(best)
 
     def entries(
         self, key: Key | None = None, state: State | None = None
@@ -151,10 +149,9 @@ class Database:
         with self._transaction() as connection:
             removed = connection.execute(
                 "DELETE FROM measurements WHERE id NOT IN (SELECT id FROM ("
-                " SELECT measurements.id AS id, row_number() OVER ("
-                f" PARTITION BY key ORDER BY {_BEST_FIRST}) AS place"
-                " FROM measurements JOIN keys ON keys.id = key"
-                " WHERE state = 'done' AND (? IS NULL OR emitter = ?)) WHERE place <= ?)",
+                f" SELECT id, row_number() OVER (PARTITION BY key ORDER BY {_BEST_FIRST})"
+                " AS place FROM measurements WHERE state = 'done' AND (? IS NULL OR key IN"
+                " (SELECT id FROM keys WHERE emitter = ?))) WHERE place <= ?)",
                 (emitter, emitter, keep),
             ).rowcount
             connection.execute("DELETE FROM keys WHERE id NOT IN (SELECT key FROM measurements)")
@@ -170,8 +167,9 @@ class Database:
         """
         try:
             rows = self._connection.execute(
-                f"SELECT {_KEY}, {_VALUE} FROM measurements JOIN keys ON keys.id = key"
-                f" WHERE {condition} ORDER BY keys.id, {_BEST_FIRST}",
+                f"SELECT {_KEY}, {_VALUE} FROM keys JOIN (SELECT *, row_number() OVER"
+                f" (PARTITION BY key ORDER BY {_BEST_FIRST}) AS place FROM measurements) AS m"
+                f" ON keys.id = m.key WHERE {condition} ORDER BY keys.id, place",
                 values,
             ).fetchall()
         except sqlite3.DatabaseError as problem:

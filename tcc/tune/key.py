@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from tcc import __version__
@@ -17,6 +18,8 @@ from tcc.inputs import options_of_source
 from tcc.options import given
 from tcc.source import Source
 from tcc.tune.record import Key
+
+_LINE = re.compile(r"((?:  )*)([A-Za-z_][A-Za-z0-9_]*):(.*\n)")
 
 
 def key_of(request: Request) -> Key | None:
@@ -45,16 +48,19 @@ def key_of(request: Request) -> Key | None:
 
 
 def to_canonical(plan: str, key: Key) -> str:
-    """A plan with the canonical names of a program for its own ones.
+    """A plan with the canonical names of a program for its own ones, written anew.
 
     CompileError when it is no options file.
     """
+    options = options_of_source(Source("<plan>", plan))
+    head = "" if options.preset is None else f"preset: {options.preset}\n"
     back = {spelled: short for short, spelled in key.names.items() if short != "f0"}
-    return _renamed(plan, back, {key.entry: "f0"})
+    text = head + mapping_text(given(options).get("mapping", {}))
+    return _renamed(text, back, {key.entry: "f0"})
 
 
 def from_canonical(plan: str, key: Key) -> str:
-    """A plan with the names of a program for the canonical ones."""
+    """A plan as `to_canonical` writes it, with the names of a program. ValueError for others."""
     return _renamed(plan, key.names, {"f0": key.entry})
 
 
@@ -69,36 +75,37 @@ def _entry(module: Module, name: str | None) -> Definition | None:
 
 
 def _renamed(plan: str, names: Mapping[str, str], entries: Mapping[str, str]) -> str:
-    options = options_of_source(Source("<plan>", plan))
-    mapping = given(options).get("mapping", {})
-
-    def other(name: str) -> str:
-        return names.get(name, name)
-
-    def kernel(name: str) -> str:
-        entry, mark, number = name.rpartition("_kernel")
-        return f"{entries.get(entry, entry)}{mark}{number}"
-
-    if "staging" in mapping:
-        mapping["staging"] = _with_keys(mapping["staging"], other)
-    if "kernels" in mapping:
-        mapping["kernels"] = [[other(t) for t in group] for group in mapping["kernels"]]
-    if "plan" in mapping:
-        plans = {
-            name: {
-                part: _with_keys(value, other) if isinstance(value, dict) else value
-                for part, value in parts.items()
-            }
-            for name, parts in mapping["plan"].items()
-        }
-        mapping["plan"] = _with_keys(plans, kernel)
-    preset = {} if options.preset is None else {"preset": options.preset}
-    head = "".join(f"{name}: {value}\n" for name, value in preset.items())
-    return head + mapping_text(mapping)
+    """Rename in a text of `mapping_text`, line by line: ten times as fast as to read it."""
+    path: list[str] = []
+    lines = [_renamed_line(line, path, names, entries) for line in plan.splitlines(keepends=True)]
+    if path[:1] not in (["mapping"], ["preset"]):
+        raise ValueError("this is no plan")
+    return "".join(lines)
 
 
-def _with_keys(table: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    return {change(name): value for name, value in table.items()}
+def _renamed_line(
+    line: str, path: list[str], names: Mapping[str, str], entries: Mapping[str, str]
+) -> str:
+    """One line; `path` has the tables that it is in, and its own name afterwards."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError("this is no plan")
+    indent, name, rest = match.groups()
+    del path[len(indent) // 2 :]
+    new = name
+    match path:
+        case ["mapping", "staging"] | ["mapping", "plan", _, "parallel" | "loops" | "staging"]:
+            new = names.get(name, name)
+        case ["mapping", "plan"]:
+            entry, mark, number = name.rpartition("_kernel")
+            new = f"{entries.get(entry, entry)}{mark}{number}"
+        case ["mapping"] if name == "kernels":
+            groups = [[names.get(t, t) for t in group] for group in json.loads(rest)]
+            rest = f" {json.dumps(groups)}\n"
+        case _:
+            pass
+    path.append(name)
+    return f"{indent}{new}:{rest}"
 
 
 def _block(table: Mapping[str, Any], indent: str) -> str:

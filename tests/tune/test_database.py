@@ -258,8 +258,9 @@ def killed_at_random(path: Path, times: int, seed: int) -> None:
         said = [process.stdout.readline()]
         time.sleep(chance.uniform(0, 0.05))
         os.kill(process.pid, signal.SIGKILL)
-        rest, _ = process.communicate(timeout=30)
-        said += rest.splitlines()
+        said += process.stdout.read().splitlines()
+        process.wait(timeout=30)
+        process.stdout.close()
         finished |= {int(line) for line in said if line.strip()}
         there = tiles(path)
         assert finished <= there
