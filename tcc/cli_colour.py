@@ -21,6 +21,20 @@ _STYLES = (
 )
 
 
+_SECTIONS = (
+    (r"^\S[^\n]*", "bold"),
+    (r"(?<=\n\n)  \S[^\n]*", "cyan"),
+    (r"\bpredicted\b", "yellow"),
+    (r"<- chosen$", "green"),
+)
+
+
+def write_sections(text: str) -> None:
+    """Write what `tcc explain` says to stdout, its titles and predictions marked."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(_styled(text, _SECTIONS), end="")
+
+
 def write_coloured(text: str) -> None:
     """Write to stderr with colour; lines are never wrapped, or the carets would move."""
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -28,9 +42,13 @@ def write_coloured(text: str) -> None:
 
 
 def coloured(text: str) -> Text:
-    """The text with styles."""
+    """A diagnostic with styles."""
+    return _styled(text, _STYLES)
+
+
+def _styled(text: str, styles: tuple[tuple[str, str], ...]) -> Text:
     result = Text(text)
-    for pattern, style in _STYLES:
+    for pattern, style in styles:
         for match in re.finditer(pattern, text, re.MULTILINE):
             start, end = match.span("style" if "style" in match.groupdict() else 0)
             result.stylize(style, start, end)

@@ -10,7 +10,7 @@ import click
 
 from tcc.cli_inputs import Program, cannot_write, program, request
 from tcc.cli_outputs import check_not_read
-from tcc.cli_session import Session, put
+from tcc.cli_session import Session, put, put_sections
 from tcc.codes import CODE, codes, page
 from tcc.errors import UsageError
 from tcc.target import DEFAULT_TARGET, KIB, MIB, TARGETS, Target
@@ -47,7 +47,7 @@ def explain_command(session: Session, /, file: str, html: str | None, **given: A
         session.note(note)
     found = explain(asked, compilation)
     if html is None:
-        put(text(found))
+        put_sections(text(found))
     else:
         _write_page(session, html, found)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TextIO
 
 import click
 
@@ -72,7 +73,7 @@ class Session:
         if not text:
             return
         text = text if text.endswith("\n") else text + "\n"
-        if _wants_colour():
+        if _wants_colour(sys.stderr):
             from tcc.cli_colour import write_coloured
 
             write_coloured(text)
@@ -92,6 +93,16 @@ def is_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _wants_colour() -> bool:
+def put_sections(text: str) -> None:
+    """Write text in sections to stdout; with colour where a person reads it."""
+    if _wants_colour(sys.stdout):
+        from tcc.cli_colour import write_sections
+
+        write_sections(text)
+    else:
+        put(text)
+
+
+def _wants_colour(stream: TextIO) -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and sys.stderr.isatty()
+    return not plain and stream.isatty()

@@ -32,9 +32,9 @@ ALTERNATIVES = 3
 class KernelFacts:
     """One kernel.
 
-    `names` has the user's name of every buffer. `limits` of the resident blocks, the tightest
-    first. `choices` has for each operand every way to stage it, `others` the plans that the
-    compiler's own ranking put next, both with predictions.
+    `names` has the user's name of every buffer, `sizes` the values that the kernel gets. `limits`
+    of the resident blocks, the tightest first. `choices` has for each operand every way to stage
+    it, `others` the plans that the compiler's own ranking put next, both with predictions.
     """
 
     nest: KernelNest
@@ -42,6 +42,7 @@ class KernelFacts:
     kernel: ir.Kernel
     names: Mapping[str, str]
     grid: tuple[int, int, int]
+    sizes: Mapping[str, int]
     prediction: KernelPrediction
     limits: tuple[Limit, ...]
     work: Work
@@ -120,6 +121,7 @@ def _kernel(
         kernel,
         found.names,
         found.grid,
+        found.values,
         prediction,
         limits(target, prod(kernel.block), prediction.registers, kernel.shared_bytes),
         counted,

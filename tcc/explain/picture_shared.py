@@ -47,7 +47,6 @@ def _picture(buffer: ir.Buffer, facts: KernelFacts) -> Markup:
         element("g", *_elements(buffer, codes, fillers, shown, facts.threads)),
         _offsets(codes),
         *(_asked(k, site, shown) for k, site in enumerate(places)),
-        class_="shared",
         label=f"the banks of {buffer.name}",
     )
     tensor = facts.names[facts.trace.sources[buffer.name]]
@@ -58,8 +57,28 @@ def _picture(buffer: ir.Buffer, facts: KernelFacts) -> Markup:
     )
     if shown < rows:
         caption += f" The first {shown} of {rows} rows."
-    body = element("div", picture, _table(places), class_="beside")
+    aside = element("div", _table(places), element("output", _HINT, class_="place"))
+    body = element(
+        "div",
+        picture,
+        aside,
+        class_="beside",
+        data_name=tensor,
+        data_shape=",".join(map(str, _shape(buffer, facts))),
+        data_bytes=buffer.type.bytes,
+        data_frame=f"{LEFT},{TOP},{CELL}",
+    )
     return figure(body, f"{buffer.name}: the bank of every element of {tensor}", caption)
+
+
+_HINT = "Point at a place to see its element and its bank."
+
+
+def _shape(buffer: ir.Buffer, facts: KernelFacts) -> list[int]:
+    """Extents of the tensor that a shared array has copies of."""
+    name = facts.trace.sources[buffer.name]
+    source = next(b for b in facts.kernel.buffers if b.name == name)
+    return [e.evaluate(facts.sizes) for e in source.shape]
 
 
 def _frame(rows: int) -> Iterator[Markup]:

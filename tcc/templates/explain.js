@@ -51,6 +51,29 @@ for (const picture of document.querySelectorAll(".beside")) {
     const button = event.target.closest("button");
     if (button) show(button.dataset.site);
   });
+  const svg = picture.querySelector("svg");
+  const offsets = picture.querySelector(".offsets").textContent.split(",").map(Number);
+  const shape = picture.dataset.shape.split(",").map(Number);
+  const [left, top, cell] = picture.dataset.frame.split(",").map(Number);
+  const place = picture.querySelector(".place");
+  const subscripts = (offset) => {
+    const found = [];
+    for (const extent of [...shape].reverse()) {
+      found.unshift(offset % extent);
+      offset = Math.floor(offset / extent);
+    }
+    return found.join(", ");
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const scale = svg.viewBox.baseVal.width / box.width;
+    const bank = Math.floor(((event.clientX - box.left) * scale - left) / cell);
+    const row = Math.floor(((event.clientY - box.top) * scale - top) / cell);
+    const at = Math.floor(((32 * row + bank) * 4) / Number(picture.dataset.bytes));
+    if (bank < 0 || bank > 31 || row < 0 || at >= offsets.length) return;
+    const what = offsets[at] < 0 ? "padding" : `${picture.dataset.name}(${subscripts(offsets[at])})`;
+    place.textContent = `${what}: bank ${bank}, word ${32 * row + bank}`;
+  });
 }
 const listing = document.querySelector(".listing");
 const showStatement = switcher(byKey(listing, "s"));

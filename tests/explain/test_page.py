@@ -138,6 +138,35 @@ def test_a_browser_shows_the_page_without_complaint(pages, name, tmp_path):
     assert re.search(r'class="line s on"', opened.document), "a statement is marked"
 
 
+VISIT = """
+const picture = document.querySelector(".beside"), svg = picture.querySelector("svg");
+const box = svg.getBoundingClientRect();
+const at = {bubbles: true, clientX: box.left + box.width / 2, clientY: box.top + box.height / 2};
+svg.dispatchEvent(new PointerEvent("pointermove", at));
+const sites = picture.querySelectorAll("button");
+sites[sites.length - 1].click();
+document.querySelector('.tensor .t[data-t="7"]').dispatchEvent(
+  new PointerEvent("pointerover", {bubbles: true}));
+document.querySelector('.source .s[data-s="0"]').dispatchEvent(
+  new PointerEvent("pointerover", {bubbles: true}));
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+def test_pointing_and_clicking_show_more(pages, tmp_path):
+    """The page without its policy, so that the test's own script may stand in for a hand."""
+    file = tmp_path / "visited.html"
+    open_to_all = re.sub(r"<meta http-equiv[^>]*>", "", pages["gemm"])
+    file.write_text(open_to_all.replace("</body>", f"<script>{VISIT}</script></body>"))
+    opened = open_page(file)
+    assert opened.console == ()
+    assert re.search(r">A\(\d+, \d+\): bank \d+, word \d+<", opened.document)
+    assert re.search(r"thread 7 at \(7, 0, 0\), warp 0, lane 7", opened.document)
+    shown = re.findall(r'<g class="site( on)?" data-site="(\d)"', opened.document)
+    assert ("", "0") in shown
+    assert (" on", "1") in shown
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 def test_the_browser_refuses_other_scripts(pages, tmp_path):
     """The policy of the page is what would stop a text that got through."""
