@@ -12,7 +12,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -155,7 +155,8 @@ class Database:
                 (emitter, emitter, keep),
             ).rowcount
             connection.execute("DELETE FROM keys WHERE id NOT IN (SELECT key FROM measurements)")
-        self._connection.execute("VACUUM")
+        with suppress(sqlite3.OperationalError):  # in use: the room is used again later
+            self._connection.execute("VACUUM")
         return removed
 
     def _select(

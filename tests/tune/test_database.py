@@ -88,6 +88,30 @@ def test_best_first(path):
         assert list(database.entries()) == []
 
 
+def test_pruning_beside_a_reader(path):
+    with Database(path) as database, Database(path) as other:
+        for number in range(5):
+            database.add(key(**CUBE), done(plan=numbered(number)))
+        reader = sqlite3.connect(path)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM keys").fetchone()
+        assert database.prune(1) == 4
+        assert len(list(other.entries())) == 1
+        reader.close()
+
+
+def test_what_is_locked_for_too_long_is_an_error(path, monkeypatch):
+    monkeypatch.setattr("tcc.tune.database.BUSY_SECONDS", 0.1)
+    with Database(path) as database:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ToolchainError, match=r"E0711.*locked"):
+            database.add(key(**CUBE), done())
+        other.execute("COMMIT")
+        other.close()
+        assert database.add(key(**CUBE), done())
+
+
 def test_a_renamed_program_finds_the_plan_in_its_own_words(path):
     with Database(path) as database:
         database.add(key(**CUBE), done())
