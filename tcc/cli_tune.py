@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +21,7 @@ from tcc.errors import CompileError, UsageError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from tcc.tune.bench import Bench
     from tcc.tune.database import Database
-    from tcc.tune.evaluate import Job
     from tcc.tune.progress import Progress
     from tcc.tune.tuner import Tuning, Watcher
 
@@ -176,27 +174,30 @@ class _Session:
         return code
 
     def _tune(self, program: Program, end: float, database: Database) -> Tuning:
+        from tcc.tune.devices import Where, placed
         from tcc.tune.progress import Progress
         from tcc.tune.session import Asked, tune
         from tcc.tune.summary import summary
 
         wanted, asked = request(self._session, program), self._asked
-        progress = Progress(program.file, end, asked.candidates, predicted=True)
-        workers = asked.workers or len(os.sched_getaffinity(0))
-        search = Asked(end, asked.candidates, asked.strategy, asked.seed, workers, asked.resume)
+        place = placed(
+            wanted,
+            Where(
+                asked.device,
+                asked.objective,
+                asked.workers or len(os.sched_getaffinity(0)),
+                asked.cluster,
+                own_target=program.arch is None and wanted.options.target is None,
+            ),
+        )
+        most, predicted = asked.candidates, place.means.predicted
+        progress = Progress(program.file, end, most, predicted=predicted)
+        search = Asked(end, most, asked.strategy, asked.seed, asked.resume)
         with self._watcher(progress) as watcher:
-            tuning = tune(wanted, search, watcher, database, self._bench())
+            tuning = tune(place, search, watcher, database)
         for line in summary(program.file, tuning):
             self._say(line)
         return tuning
-
-    def _bench(self) -> Callable[[Job], Bench] | None:
-        """What evaluates candidates: a cluster, or the processes of this machine."""
-        if self._asked.cluster is None:
-            return None
-        from tcc.tune.cluster import cluster_bench
-
-        return cluster_bench(self._asked.cluster)
 
     def _say(self, line: str) -> None:
         """A line for people, or for programs that asked for JSON."""

@@ -19,12 +19,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from tcc.tune.pool import WorkerHangs, WorkerLost
+from tcc.tune.pool import Spent, WorkerHangs, WorkerLost
 
 _LENGTH = struct.Struct("<Q")
 _CHUNK = 1 << 16
 _END_S = 1.0
 """How long a process that closed its pipe may take to end."""
+_Answer = tuple[Any, BaseException | None, bool]
+"""A result, the exception that there was instead, whether the process is spent."""
 _MAIN = "from tcc.tune.child import serve; serve()"
 
 
@@ -41,9 +43,11 @@ class Child:
         process = self._process or self._launch()
         try:
             _send(_pipe(process.stdin), work)
-            result, problem = self._receive(process)
+            result, problem, is_spent = self._receive(process)
         except (BrokenPipeError, EOFError):
             raise WorkerLost(f"its process ended with status {self._end(_END_S)}") from None
+        if is_spent:
+            self._end(_END_S)
         if problem is not None:
             raise problem
         return result
@@ -64,7 +68,7 @@ class Child:
         _send(_pipe(self._process.stdin), self._starter)
         return self._process
 
-    def _receive(self, process: subprocess.Popen[bytes]) -> tuple[Any, BaseException | None]:
+    def _receive(self, process: subprocess.Popen[bytes]) -> _Answer:
         end = time.monotonic() + self._deadline_s
         output, data = _pipe(process.stdout).fileno(), b""
         while True:
@@ -72,7 +76,9 @@ class Child:
             if len(data) >= wanted:
                 wanted += _LENGTH.unpack_from(data)[0]
                 if len(data) == wanted:
-                    answer: tuple[Any, BaseException | None] = pickle.loads(data[_LENGTH.size :])
+                    answer: tuple[Any, BaseException | None, bool] = pickle.loads(
+                        data[_LENGTH.size :]
+                    )
                     return answer
             ready, _, _ = select.select([output], [], [], max(0.0, end - time.monotonic()))
             if not ready:
@@ -111,9 +117,11 @@ def serve() -> None:
             asked = _next(sys.stdin.buffer)
             try:
                 work = work or starter()
-                answer: tuple[Any, Exception | None] = work(asked), None
+                answer: tuple[Any, Exception | None, bool] = work(asked), None, False
+            except Spent as end:
+                answer = end.result, None, True
             except Exception as problem:  # noqa: BLE001 - it is raised where it was asked for
-                answer = None, problem
+                answer = None, problem, False
             _send(answers, answer)
 
 

@@ -128,13 +128,6 @@ class ClusterBench:
                 raise _gone(f"worker `{worker}` has tcc {found}, not {__version__}")
 
 
-def cluster_bench(
-    address: str, resources: Mapping[str, float] | None = None
-) -> Callable[[Job], ClusterBench]:
-    """What makes the benches of jobs on one cluster."""
-    return partial(ClusterBench, address=address, resources=resources)
-
-
 class _Task:
     """The function that workers run; each has a child process for each of its threads."""
 

@@ -144,6 +144,28 @@ class Meter:
         return call
 
 
+class GpuEvaluator:
+    """Compiles, verifies and times candidates in one process, for workers that have one GPU."""
+
+    def __init__(self, job: Job, *, measures: bool, make: Make = CudaDevice) -> None:
+        self._measures = measures
+        self._builder = Builder(job, make(index=0, cache=ObjectCache(job.folder)).architecture)
+        self._meter = Meter(job, 0, measures=measures, make=make)
+        self._best: tuple[Built, float] | None = None
+
+    def __call__(self, work: Work) -> Evaluation:
+        """Evaluate one candidate; times are compared with the best that this process has had."""
+        built = self._builder.build(replace(work, limit_us=None) if self._measures else work)
+        if isinstance(built, Evaluation):
+            return built
+        errand = Errand(built) if self._best is None else Errand(built, *self._best)
+        evaluation = self._meter(errand)
+        times = evaluation.times if evaluation.state is State.DONE else None
+        if times is not None and (self._best is None or times.median_us < self._best[1]):
+            self._best = built, times.median_us
+        return evaluation
+
+
 class GpuBench:
     """Processes that compile, and one for each GPU; `indices` are the numbers of the GPUs.
 

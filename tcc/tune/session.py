@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcc.driver import Request
-from tcc.tune.bench import Bench, HostBench
 from tcc.tune.database import Database, distance
+from tcc.tune.devices import Place
 from tcc.tune.evaluate import Evaluation, Job, Times
 from tcc.tune.key import from_canonical, key_of, to_canonical
 from tcc.tune.objective import Ranking
@@ -20,8 +20,6 @@ from tcc.tune.starts import Start, Starts
 from tcc.tune.strategies import strategy_of
 from tcc.tune.tuner import Means, Tried, Tuner, Tuning, Watcher
 
-MODEL = "model"
-"""The method of predicted times."""
 NEIGHBOURS = 3
 """Other sizes whose best plans a search starts from."""
 REMEMBERED = "database"
@@ -32,33 +30,24 @@ class Asked:
     """What kind of search.
 
     `end` is a time of `time.monotonic`; `candidates` the most that are evaluated, no limit when
-    not given. `workers` counts processes. With `resume` what earlier runs found counts.
+    not given. With `resume` what earlier runs found counts.
     """
 
     end: float
     candidates: int | None = None
     strategy: str = "genetic"
     seed: int = 0
-    workers: int = 1
     resume: bool = False
 
 
-def tune(
-    request: Request,
-    asked: Asked,
-    watcher: Watcher,
-    database: Database | None = None,
-    bench: Callable[[Job], Bench] | None = None,
-    means: Means | None = None,
-) -> Tuning:
-    """Search for a faster plan than the default.
+def tune(place: Place, asked: Asked, watcher: Watcher, database: Database | None = None) -> Tuning:
+    """Search for a faster plan than the default of the request of a place.
 
-    Every candidate goes to the database as soon as it is known. `bench` makes what evaluates the
-    candidates of a job, and `means` says how it finds times: by the model, in processes of this
-    machine, when not given. CompileError when the program is rejected, UsageError for a strategy
-    that is not there, ToolchainError when nothing can be evaluated.
+    Every candidate goes to the database as soon as it is known. CompileError when the program is
+    rejected, UsageError for a strategy that is not there, ToolchainError when nothing can be
+    evaluated.
     """
-    means = means or Means(request.target.board, MODEL, predicted=True)
+    request, means = place.request, place.means
     starts = Starts(request)
     store = _Store(request, database, means)
     found = starts.all(list(store.nearby()))
@@ -69,8 +58,7 @@ def tune(
     proposals = [Proposal(space.point(s.candidate), s.origin, s.candidate) for s in found]
     with tempfile.TemporaryDirectory(prefix="tcc-tune-") as folder:
         job = Job(request, Path(folder), asked.seed)
-        make = bench or (lambda j: HostBench(j, asked.workers))
-        with make(job) as evaluators:
+        with place.bench(job) as evaluators:
             most = asked.candidates
             tuner = Tuner(request, means, scope, strategy, evaluators, most, watcher, store.keep)
             return tuner.run(proposals, known)

@@ -14,6 +14,7 @@ from tcc.cli import main
 from tcc.errors import ToolchainError
 from tcc.tune.child import Child
 from tcc.tune.database import Database
+from tcc.tune.devices import Where, placed
 from tcc.tune.evaluate import Evaluation, Job, Work
 from tcc.tune.pool import WorkerHangs, WorkerLost
 from tcc.tune.record import State
@@ -24,7 +25,7 @@ from tests.tune.records import MATMUL, PLAN, SPECS, request
 dask = pytest.importorskip("dask", reason="needs the extra `tune`")
 distributed = pytest.importorskip("distributed", reason="needs the extra `tune`")
 from tcc.tune import cluster as cluster_module  # noqa: E402
-from tcc.tune.cluster import ClusterBench, cluster_bench  # noqa: E402
+from tcc.tune.cluster import ClusterBench  # noqa: E402
 
 JOB = Job(request(MATMUL, M=16, N=16, K=16), Path("/nowhere"))
 
@@ -196,9 +197,8 @@ def test_a_search_loses_nothing_when_a_worker_is_killed(cluster, tmp_path):
     count, watcher = 12, Killer(cluster)
     asked = Asked(end=time.monotonic() + 300, candidates=count, strategy="random", seed=1)
     with Database(tmp_path / "tunings.db") as database:
-        found = tune(
-            JOB.request, asked, watcher, database, cluster_bench(cluster.scheduler_address)
-        )
+        place = placed(JOB.request, Where(cluster=cluster.scheduler_address))
+        found = tune(place, asked, watcher, database)
         kept = [m.plan for _, m in database.entries()]
     assert not found.interrupted
     assert sorted(t.number for t in found.tried) == list(range(count))

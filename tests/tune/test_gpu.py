@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tcc.tune.devices import Place
 from tcc.tune.evaluate import Evaluation, Job, Work
 from tcc.tune.gpu import GpuBench
 from tcc.tune.record import State
@@ -83,7 +84,7 @@ def test_several_gpus_share_the_candidates(tmp_path: Path) -> None:
 
 def test_a_search_on_gpus() -> None:
     means = Means("a GPU that is none", "made up", predicted=False)
-    found = tune(request(), Asked(float("inf"), 6), Silent(), bench=bench, means=means)
+    found = tune(Place(request(), bench, means), Asked(float("inf"), 6), Silent())
     assert found.best is not None
     assert found.default is not None
     assert found.best.time_us is not None

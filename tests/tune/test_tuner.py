@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tcc.driver import Compilation
+from tcc.driver import Compilation, Request
 from tcc.errors import ToolchainError
 from tcc.options import Options
 from tcc.tune import evaluate
-from tcc.tune.bench import HostBench
+from tcc.tune.bench import Bench, HostBench
 from tcc.tune.database import Database
+from tcc.tune.devices import Place
 from tcc.tune.evaluate import Evaluation, Evaluator, Job, Sizes, Times, Work
 from tcc.tune.record import State
 from tcc.tune.session import Asked, tune
-from tcc.tune.tuner import Tried, Tuning
+from tcc.tune.tuner import Means, Tried, Tuning
 from tests.tune.programs import request
 
 FOREVER = float("inf")
@@ -65,6 +66,12 @@ class Immediate:
         return [(number, Evaluation(State.DONE, "", Times(value, value, value), verified=True))]
 
 
+def at(bench: Callable[[Job], Bench], asked: Request | None = None) -> Place:
+    return Place(
+        asked or request(), bench, Means("a clock that is made up", "model", predicted=True)
+    )
+
+
 def made_up(text: str) -> float:
     """A time that is better for more threads and larger tiles of k."""
     words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
@@ -77,11 +84,10 @@ def search(
     seed: int = 0,
     candidates: int = 120,
     time_of: Callable[[str], float | None] = made_up,
-    **more: object,
 ) -> Tuning:
     asked = Asked(FOREVER, candidates, strategy, seed)
-    bench = lambda _: Immediate(time_of)  # noqa: E731
-    return tune(request(), asked, Silent(), bench=bench, **more)  # type: ignore[arg-type]
+    place = at(lambda _: Immediate(time_of))
+    return tune(place, asked, Silent())
 
 
 # -- strategies ----------------------------------------------------------------------------
@@ -141,10 +147,10 @@ def test_without_a_verified_candidate_there_is_no_best() -> None:
 
 def test_a_search_goes_on_where_one_ended(tmp_path: Path) -> None:
     asked = Asked(FOREVER, 40, resume=True)
-    bench = lambda _: Immediate(made_up)  # noqa: E731
+    place = at(lambda _: Immediate(made_up))
     with Database(tmp_path / "t.db") as database:
-        first = tune(request(), asked, Silent(), database, bench)  # type: ignore[arg-type]
-        second = tune(request(), asked, Silent(), database, bench)  # type: ignore[arg-type]
+        first = tune(place, asked, Silent(), database)
+        second = tune(place, asked, Silent(), database)
         assert len(list(database.entries())) == 80
         best = next(m for _, m in database.entries(state=State.DONE))
     assert len(first.tried) == len(second.tried) == len(second.known) == 40
@@ -159,12 +165,12 @@ def test_a_search_goes_on_where_one_ended(tmp_path: Path) -> None:
 
 
 def test_other_sizes_are_where_a_search_starts(tmp_path: Path) -> None:
-    bench = lambda _: Immediate(made_up)  # noqa: E731
+    place = at(lambda _: Immediate(made_up))
+    other = at(lambda _: Immediate(made_up), request(sizes={"M": 64, "N": 64, "K": 64}))
     with Database(tmp_path / "t.db") as database:
-        other = request(sizes={"M": 64, "N": 64, "K": 64})
-        before = tune(other, Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
-        found = tune(request(), Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
-        again = tune(request(), Asked(FOREVER, 60), Silent(), database, bench)  # type: ignore[arg-type]
+        before = tune(other, Asked(FOREVER, 60), Silent(), database)
+        found = tune(place, Asked(FOREVER, 60), Silent(), database)
+        again = tune(place, Asked(FOREVER, 60), Silent(), database)
     (start,) = [t for t in found.tried if t.origin.startswith("tuned for")]
     assert start.origin == "tuned for K=64 M=64 N=64" or "M=64" in start.origin
     assert before.best is not None
@@ -235,7 +241,7 @@ def test_broken_candidates_are_told_and_never_win() -> None:
     def bench(job: Job) -> Saboteur:
         return Saboteur(job, 1, start=partial(broken, job), deadline_s=10.0)
 
-    found = tune(request(), Asked(FOREVER, 9), Silent(), bench=bench)
+    found = tune(at(bench), Asked(FOREVER, 9), Silent())
     assert len(found.tried) == 9
     ends = {t.number: t.evaluation for t in found.tried}
     for number, (state, reason) in STATES.items():
@@ -256,7 +262,7 @@ def test_a_search_without_a_compiler_ends() -> None:
         return HostBench(job, 1, start=partial(nothing_works, job))
 
     with pytest.raises(ToolchainError, match="E0701"):
-        tune(request(), Asked(FOREVER, 9), Silent(), bench=bench)
+        tune(at(bench), Asked(FOREVER, 9), Silent())
 
 
 # -- time ----------------------------------------------------------------------------------
@@ -270,7 +276,7 @@ def test_the_end_is_kept_whatever_still_runs() -> None:
 
     start = time.monotonic()
     end = start + 3.0
-    found = tune(request(), Asked(end), Silent(), bench=lambda _: Slow(made_up))
+    found = tune(at(lambda _: Slow(made_up)), Asked(end), Silent())
     assert found.tried == ()
     assert time.monotonic() < end + 2.0
 
@@ -282,7 +288,7 @@ def test_an_interruption_keeps_what_was_found() -> None:
                 raise KeyboardInterrupt
             return super().wait(timeout_s)
 
-    found = tune(request(), Asked(FOREVER), Silent(), bench=lambda _: Interrupted(made_up))
+    found = tune(at(lambda _: Interrupted(made_up)), Asked(FOREVER), Silent())
     assert found.interrupted
     assert found.best is not None
     assert found.best in found.tried
