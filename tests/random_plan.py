@@ -10,6 +10,7 @@ from tcc.sched.budget import needs, over_budget
 from tcc.sched.nest import KernelNest, Nest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan, Staging
 from tcc.sched.reuse import chains
+from tcc.sched.row_stage import row_stages
 from tcc.sched.rows import row_form
 from tcc.sched.windows import windows
 from tcc.target import Target
@@ -52,7 +53,9 @@ def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> Ker
         "rolled_copies": rng.random() < 0.3,
     }
     if row is not None:
-        return KernelPlan(kernel.name, dims, row=row, **switches)
+        shared = {s.tensor for s in row_stages(kernel, program) if rng.random() < 0.5}
+        staging = tuple((t, Staging.SHARED) for t in sorted(shared))
+        return KernelPlan(kernel.name, dims, staging=staging, row=row, **switches)
     loops = _shared(_loops(kernel, program, rng), dims, rng)
     return KernelPlan(
         kernel.name,

@@ -13,6 +13,7 @@ from tcc.kernel.context import Lowered
 from tcc.kernel.lazy import unconditional_reads
 from tcc.kernel.promote import reads, write_subscripts
 from tcc.kernel.row_points import Positions
+from tcc.kernel.row_stage import RowStages
 from tcc.kernel.state import State
 from tcc.kernel.values import Reader, cast
 from tcc.kernel.vector import divides, widths
@@ -39,8 +40,11 @@ class Kept:
 class RowValues:
     """Where the elements along a row are, for one thread, from pass to pass."""
 
-    def __init__(self, state: State, form: RowForm, plan: RowPlan, walk: Positions) -> None:
+    def __init__(
+        self, state: State, form: RowForm, plan: RowPlan, walk: Positions, stages: RowStages
+    ) -> None:
         self._state = state
+        self._stages = stages
         self._form = form
         self._plan = plan
         self._walk = walk
@@ -81,7 +85,8 @@ class RowValues:
             kept = self._kept.get((node.tensor, forms)) if forms is not None else None
             if kept is not None:
                 return ir.Load(kept.buffer, kept.index)
-            return ir.Load(state.buffer(node.tensor), index)
+            staged = self._stages.load(node, instance, self._walk.values)
+            return staged or ir.Load(state.buffer(node.tensor), index)
 
         return read
 

@@ -9,6 +9,7 @@ from tcc.kernel.context import Lowered
 from tcc.kernel.exchange import WARP, Group, exchange, needs_barrier
 from tcc.kernel.promote import Promotion, write_subscripts
 from tcc.kernel.row_points import Positions, positions
+from tcc.kernel.row_stage import RowStages
 from tcc.kernel.row_values import RowValues
 from tcc.kernel.state import State
 from tcc.kernel.values import Values, cast, combine, identity
@@ -39,7 +40,8 @@ class _Rows:
         together = self._group.rows == 1 or plan.threads == WARP
         self._around = plan.axis == 0 and together
         self._walk: Positions = positions(state, form.loops, plan, self._along)
-        self._kept = RowValues(state, form, plan, self._walk)
+        self._stages = RowStages(state, form)
+        self._kept = RowValues(state, form, plan, self._walk, self._stages)
         self._guards: list[Affine] = []
 
     # -- the whole row ---------------------------------------------------------------------
@@ -53,9 +55,10 @@ class _Rows:
         of_row = [i for i, at in instance.iterators.items() if not at.variables & along]
         self._guards = [*state.points.tile_guards(), *state.points.guards(instance, of_row)]
         make = self._inside_row
-        body = [*lets, *(state.points.inside(self._guards, make) if self._around else make())]
-        again = state.frame.looped and needs_barrier(self._plan)
-        return [*body, ir.Barrier()] if again else body
+        copies = self._stages.copies()
+        inside = state.points.inside(self._guards, make) if self._around else make()
+        again = state.frame.looped and (copies or needs_barrier(self._plan))
+        return [*lets, *copies, *inside, *([ir.Barrier()] if again else [])]
 
     def _inside_row(self) -> list[ir.Statement]:
         state = self._state

@@ -12,7 +12,8 @@ from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Staging
 from tcc.sched.reuse import Chain, Operand, box, order, source_of
-from tcc.sched.rows import reduces
+from tcc.sched.row_stage import row_stages, stage_bytes
+from tcc.sched.rows import reduces, row_form
 from tcc.sched.windows import Window, windows
 from tcc.target import Target
 
@@ -57,7 +58,9 @@ def staged_bytes(
 ) -> dict[str, int]:
     """Bytes of shared memory for each staged tensor, all its boxes and pipeline stages."""
     result: dict[str, int] = {}
-    staged = [t for t, s in plan.staging if s is Staging.SHARED and plan.row is None]
+    staged = [t for t, s in plan.staging if s is Staging.SHARED]
+    if plan.row is not None:
+        return _row_bytes(kernel, program, plan, frozenset(staged))
     seen = windows(kernel, program) if staged else ()
     for tensor in staged:
         type = program.tensors[tensor].type
@@ -65,6 +68,19 @@ def staged_bytes(
             operand_bytes(o, c, type, plan) for c in found for o in c.operands if o.tensor == tensor
         )
         result[tensor] += sum(window_bytes(w, type, plan) for w in seen if w.tensor == tensor)
+    return result
+
+
+def _row_bytes(
+    kernel: KernelNest, program: tir.Program, plan: KernelPlan, staged: frozenset[str]
+) -> dict[str, int]:
+    """The same for a kernel over rows."""
+    form = row_form(kernel, program) if staged else None
+    result = dict.fromkeys(sorted(staged), 0)
+    for stage in row_stages(kernel, program) if form is not None else ():
+        if form is not None and stage.tensor in staged:
+            type = program.tensors[stage.tensor].type
+            result[stage.tensor] += stage_bytes(stage, type, plan, form)
     return result
 
 

@@ -12,6 +12,7 @@ from tcc.options import KernelOptions, Options
 from tcc.sched.nest import Dim, KernelNest, Loop, Node, instances
 from tcc.sched.plan import AXES, DimPlan, KernelPlan, LoopPlan, RowPlan, Staging
 from tcc.sched.reuse import Chain, chains
+from tcc.sched.row_stage import row_stages
 from tcc.sched.rows import RowForm, row_form
 from tcc.sched.unknown import not_stageable, unknown
 from tcc.sched.windows import windows
@@ -212,8 +213,10 @@ class _Reader:
         known = {t: Staging(s) for t, s in self._given.staging.items() if t in read}
         possible = {o.tensor for c in self._tiled() for o in c.operands if o.forms}
         possible |= {w.tensor for w in windows(self._kernel, self._program)}
+        if self._given.row:
+            possible = {s.tensor for s in row_stages(self._kernel, self._program)}
         for tensor, where in known.items():
-            if where is Staging.SHARED and (tensor not in possible or self._given.row):
+            if where is Staging.SHARED and tensor not in possible:
                 place = self._options.place_of_name(f"{self._path}.staging.{tensor}")
                 self._report.add(not_stageable(tensor, place))
         return tuple(sorted(known.items()))

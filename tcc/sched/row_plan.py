@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
 from tcc.affine import const
@@ -11,8 +12,9 @@ from tcc.frontend.subscripts import affine_form
 from tcc.sched.layout import capped, laid
 from tcc.sched.model import extent_of
 from tcc.sched.nest import Instance, KernelNest
-from tcc.sched.plan import DimPlan, KernelPlan, RowPlan
+from tcc.sched.plan import DimPlan, KernelPlan, RowPlan, Staging
 from tcc.sched.reuse import chains
+from tcc.sched.row_stage import index_tensors, row_stages, stage_bytes
 from tcc.sched.rows import Pass, RowForm, row_form, statement_of
 from tcc.sched.wishes import Sharing, Wishes
 from tcc.target import Target
@@ -31,6 +33,8 @@ MOST_REGISTERS = 255
 MOST_THREADS = 1024
 BLOCK = 128
 COLUMN_THREADS = 8
+MOST_STAGED_BYTES = 16 * 1024
+"""Of index tensors in shared memory, so that several blocks fit an SM."""
 
 
 def row_plan(
@@ -57,7 +61,7 @@ def row_plan(
         return _along(kernel, form, *_kept(form, threads, target, wished), wished)
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
-    return _across(kernel, wished)
+    return _across(kernel, form, program, wished)
 
 
 def row_threads(wanted: int, target: Target) -> int:
@@ -129,7 +133,7 @@ def _row_dim(plan: DimPlan, rows: int) -> DimPlan:
     return DimPlan(plan.dim, rows, grid_axis=plan.grid_axis, thread_axis=1, threads=rows)
 
 
-def _across(kernel: KernelNest, wished: Wishes) -> KernelPlan:
+def _across(kernel: KernelNest, form: RowForm, program: tir.Program, wished: Wishes) -> KernelPlan:
     """Neighbouring threads take neighbouring rows; a few share each row."""
     dims = kernel.parallel
     threads = WARP
@@ -142,12 +146,31 @@ def _across(kernel: KernelNest, wished: Wishes) -> KernelPlan:
         for d in dims
     ]
     row = RowPlan(COLUMN_THREADS, 1, 1, keep=False)
-    return KernelPlan(kernel.name, capped(plans, wished.blocks), row=row)
+    plan = KernelPlan(kernel.name, capped(plans, wished.blocks), row=row)
+    return replace(plan, staging=_staged_indices(kernel, form, program, plan, wished))
+
+
+def _staged_indices(
+    kernel: KernelNest, form: RowForm, program: tir.Program, plan: KernelPlan, wished: Wishes
+) -> tuple[tuple[str, Staging], ...]:
+    """The index tensors of gathers in shared memory: all threads across the rows need them."""
+    chosen: dict[str, Staging] = {}
+    left = min(wished.shared_bytes, MOST_STAGED_BYTES)
+    indices = index_tensors(kernel, program)
+    for stage in row_stages(kernel, program):
+        size = stage_bytes(stage, program.tensors[stage.tensor].type, plan, form)
+        fits = stage.tensor in indices and wished.shared is not False and size <= left
+        plain = Staging.SHARED if fits else Staging.GLOBAL
+        asked = wished.stage(stage.tensor, plain, boxed=True)
+        if asked is Staging.SHARED:
+            chosen[stage.tensor] = asked
+            left -= size
+    return tuple(sorted(chosen.items()))
 
 
 def _most(points: int, target: Target) -> int:
     """Threads a row beyond which there are enough rows anyway: they fill all SMs."""
-    needed = target.sms * target.max_threads_per_sm // points
+    needed = max(1, target.sms * target.max_threads_per_sm // points)
     return min(MOST_THREADS, max(BLOCK * 2, 1 << needed.bit_length() - 1))
 
 
