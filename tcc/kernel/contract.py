@@ -70,13 +70,17 @@ class _Contraction:
         return declared + self._single_buffered()
 
     def _single_buffered(self) -> list[ir.Statement]:
+        # Where nothing was read before, copies need not wait.
+        repeats = self._steps.moving or self._state.frame.looped
+        again: list[ir.Statement] = [ir.Barrier()] if repeats else []
+
         def body(numbers: Numbers) -> list[ir.Statement]:
             if self._state.plan.rolled_copies:
                 copies = [s for c in self._copies for s in c.copy(numbers)]
-                return [ir.Barrier(), *copies, ir.Barrier(), *self._points(numbers, const(0))]
+                return [*again, *copies, ir.Barrier(), *self._points(numbers, const(0))]
             return [
                 *self._load(numbers),
-                ir.Barrier(),
+                *again,
                 *self._store(const(0)),
                 ir.Barrier(),
                 *self._points(numbers, const(0)),

@@ -24,8 +24,10 @@ class Style(Enum):
     """How floats without a given range are drawn.
 
     Some suit logarithms and roots. Wide ones overflow an exponential whose argument is not kept
-    small by a right maximum. Spotted ones have NaN in a third of the slices along one dimension:
-    an element that a kernel reads and has to multiply by 0 shows, because it does not vanish.
+    small by a right maximum, and the extremes of a tensor are its first and its last element,
+    which a minimum or maximum most easily leaves out. Spotted ones have NaN in a third of the
+    slices along one dimension: an element that a kernel reads and has to multiply by 0 shows,
+    because it does not vanish.
     """
 
     NORMAL = "standard normal"
@@ -79,7 +81,8 @@ def draw(domain: Domain, style: Style, seed: int) -> dict[str, Array]:
     for name in (*program.inputs, *program.inouts):
         tensor = program.tensors[name]
         shape = tuple(e.evaluate(sizes) for e in tensor.shape)
-        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), *shape])
+        entropy = (seed, list(Style).index(style), zlib.crc32(name.encode()), *shape)
+        rng = np.random.default_rng(entropy)
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
         if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:
             values = _spotted(values, _kept_dims(program, name), rng)
@@ -142,7 +145,9 @@ def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> A
         case Style.ABOVE_ONE:
             return np.asarray(rng.uniform(1, 2, shape))
         case Style.WIDE:
-            return np.asarray(100 * rng.standard_normal(shape, dtype=np.float64))
+            values = np.asarray(100 * rng.standard_normal(shape, dtype=np.float64))
+            values.flat[:1], values.flat[-1:] = rng.permutation((-1000, 1000))
+            return values
 
 
 def _given(pair: tuple[float, ...], kind: ScalarType) -> Interval:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tcc.affine import Affine, var
+from tcc.affine import Affine, Floor, var
 from tcc.frontend import tir
 from tcc.kernel.digits import GRID_LIMITS
 from tcc.run.reference import index_box
@@ -27,15 +27,16 @@ _LARGEST = 1 << 20
 class _Steered:
     """One size, and what decides how large it should be: an extent that it makes, its tile.
 
-    `flight`: tiles that a pipeline has in flight, 0 where there is no loop over tiles. `wave`: the
-    extent at which the grid has too few blocks, 0 where it never has.
+    `flight`: tiles that a pipeline has in flight, 0 where there is no loop over tiles. `turns`:
+    extents at which something happens a second time: the grid has too few blocks, or a sum that
+    is cut into parts has two of them.
     """
 
     name: str
     extent: Affine
     tile: int
     flight: int = 0
-    wave: int = 0
+    turns: tuple[int, ...] = ()
 
     @property
     def candidates(self) -> tuple[int, ...]:
@@ -76,20 +77,21 @@ def awkward_sizes(
     fixed: Mapping[str, int],
     count: int,
     seed: int,
+    divided: tir.Program | None = None,
 ) -> tuple[dict[str, int], ...]:
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
     First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime and t, for the tile t of each;
-    then each where the grid has too few blocks, then mixtures of the first ones. What is too much
-    work is shrunk, least tiled sizes first. Sizes move until the `conditions` hold, where that is
-    possible for one size alone.
+    then each where the grid has too few blocks, or where a sum has two parts in the `divided`
+    program; then mixtures of the first ones. What is too much work is shrunk, least tiled sizes
+    first. Sizes move until the `conditions` hold, where that is possible for one size alone.
     """
     forms = tuple(c.expression for c in conditions)
-    space = _Space(program, forms, _steered(program, plan, fixed), fixed)
+    space = _Space(program, forms, _steered(program, plan, fixed, divided or program), fixed)
     if not space.steered:
         return ()
     found: dict[tuple[int, ...], dict[str, int]] = {}
-    for targets in _targets(space.steered, seed):
+    for targets in _targets(space, seed):
         sizes = space.shrunk(targets)
         if points(program, sizes) <= MOST_POINTS:
             found.setdefault(tuple(sizes.values()), sizes)
@@ -117,6 +119,15 @@ class _Space:
             at = self._least(wanted)
             smaller = (1, *self.steered[at].candidates, 2, 3)
             wanted[at] = max(c for c in smaller if c < wanted[at])
+
+    def turned(self, at: int, turn: int) -> Iterator[list[int]]:
+        """One extent takes a second turn; the others are small, loops over tiles have two."""
+        for loops in (True, False):
+            targets = [s.tile + 1 if loops and s.flight else 1 for s in self.steered]
+            targets[at] = turn
+            if points(self.program, self.solved(targets)) <= MOST_POINTS:
+                yield targets
+                return
 
     def _least(self, wanted: list[int]) -> int:
         """Which extent matters least; two tiles are enough of what has no pipeline."""
@@ -194,16 +205,16 @@ def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, 
     return tuple(found.values())[:count]
 
 
-def _targets(steered: tuple[_Steered, ...], seed: int) -> Iterator[list[int]]:
-    """Extents to aim at: the same kind for all sizes, waves, then mixtures."""
-    kinds = [s.candidates for s in steered]
+def _targets(space: _Space, seed: int) -> Iterator[list[int]]:
+    """Extents to aim at: the same kind for all sizes, second turns, then mixtures."""
+    kinds = [s.candidates for s in space.steered]
     for of_one_kind in zip(*kinds, strict=True):
         yield list(of_one_kind)
-    for at, size in enumerate(steered):
-        if 0 < size.wave <= MOST_POINTS:
-            yield [size.wave if k == at else 1 for k in range(len(steered))]
+    for at, size in enumerate(space.steered):
+        for turn in size.turns:
+            yield from space.turned(at, turn)
     chance = random.Random(seed)
-    for _ in range(8 * len(steered) + 32):
+    for _ in range(8 * len(kinds) + 32):
         yield [chance.choice(k) for k in kinds]
 
 
@@ -247,14 +258,25 @@ def _waves(plan: Plan) -> dict[str, int]:
     return waves
 
 
+def _parts(program: tir.Program, divided: tir.Program) -> dict[str, int]:
+    """By size, the length of the parts into which it cuts a sum."""
+    cut = (s for s in divided.statements if s.target not in program.tensors)
+    extents = (r.extent for s in cut for r in s.ranges.values())
+    floors = (a for e in extents for a, _ in e.terms if isinstance(a, Floor))
+    return {name: f.denominator for f in floors for name in f.numerator.variables}
+
+
 def _row_tile(plan: Plan) -> int:
     """What the threads of a block take at once of the loops that they share."""
     return max((k.row.threads * k.row.vector for k in plan.kernels if k.row), default=1)
 
 
-def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> tuple[_Steered, ...]:
+def _steered(
+    program: tir.Program, plan: Plan, fixed: Mapping[str, int], divided: tir.Program
+) -> tuple[_Steered, ...]:
     """Each open size with its most tiled extent; sizes that only add to extents come first."""
     tiles, row, flight, waves = _tiles(plan), _row_tile(plan), _flight(plan), _waves(plan)
+    parts = _parts(program, divided)
     found: dict[str, _Steered] = {}
     for name in program.sizes:
         if name not in fixed:
@@ -267,8 +289,11 @@ def _steered(program: tir.Program, plan: Plan, fixed: Mapping[str, int]) -> tupl
             owner = _owner(extent, found)
             tile = row if index in shared else tiles.get(index, 1)
             if owner is not None and (found[owner].extent.is_constant or tile > found[owner].tile):
-                wave = waves.get(index, 0)
-                found[owner] = _Steered(owner, extent, max(tile, 1), flight.get(index, 0), wave)
+                turns = [waves[index]] if index in waves else []
+                turns += [parts[owner] + 1] if owner in parts else []
+                found[owner] = _Steered(
+                    owner, extent, max(tile, 1), flight.get(index, 0), tuple(turns)
+                )
     steered = [replace(s, tile=s.tile if s.tile > 1 else UNTILED) for s in found.values()]
     return tuple(sorted(steered, key=lambda s: len(s.extent.variables)))
 

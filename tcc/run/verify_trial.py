@@ -216,12 +216,12 @@ class _Run:
         x, y, z = (g.evaluate(self._domain.sizes) for g in launches[-1].grid)
         if x * y * z <= self._settings.blocks:
             return {}
-        # The last is in the corner where tiles may reach beyond the problem; the first is one of
-        # those that run again where the grid has too few blocks.
+        # The last is in the corner where tiles may reach beyond the problem; the first has a
+        # second turn where the grid has too few blocks, and the next one must not have it.
         last = x * y * z - 1
-        always = (last, 0)[: self._settings.blocks]
+        always = tuple(dict.fromkeys((last, 0, min(1, last))))[: self._settings.blocks]
         chance = random.Random(self._settings.seed)
-        chosen = chance.sample(range(1, last), self._settings.blocks - len(always))
+        chosen = chance.sample(range(2, last), self._settings.blocks - len(always))
         return {len(launches) - 1: tuple(sorted((*chosen, *always)))}
 
     @cached_property

@@ -24,8 +24,8 @@ from tcc.run.findings import FindingsError
 from tcc.run.host import HostDevice, Order
 from tcc.run.host_build import FLAGS, QUICK, SHIM, glue_text
 from tcc.run.toolchain import find_cxx
-from tcc.run.verify import STYLES
-from tcc.run.verify_inputs import draw, find_domain
+from tcc.run.verify import REPEATED, STYLES
+from tcc.run.verify_inputs import Style, draw, find_domain
 from tcc.run.verify_sizes import awkward_sizes
 from tcc.source import Source
 from tests.mutation.mutants import Mutant
@@ -75,51 +75,49 @@ class Subject:
 
 
 def fixed_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
-    """A program compiled for awkward sizes: those of which the smallest is largest.
+    """A program compiled for awkward sizes, at which pipelines wrap around.
 
     `depth`: with so many buffers in shared memory, which threads fill by asynchronous copies.
     """
     options = _options(path, depth)
     program = tcc_compile(path, options=replace(options, sizes={})).compilation
-    sizes = _uneven(program)
+    sizes = _first(program)[0]
     kernel = tcc_compile(path, options=replace(options, sizes=sizes))
     name = f"{_name(path, depth)} at {_spelled(sizes)}"
-    return _subject(name, kernel.artifact, path, [sizes], cache)
+    asked = [(sizes, style) for style in STYLES]
+    return _subject(name, kernel.artifact, path, asked, cache)
 
 
 def open_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
-    """A program compiled for any sizes; run at those of its options, at awkward ones, and at
-    awkward multiples of four, which may have a kernel of their own. The last sizes, at which the
-    grid has too few blocks, take longest.
+    """A program compiled for any sizes; run at those of its options, at multiples of four, which
+    may have a kernel of their own, and at awkward ones as `tcc verify` does.
     """
     options = _options(path, depth)
     kernel = tcc_compile(path, options=replace(options, sizes={}))
     conditions = [c.expression for c in kernel.compilation.preconditions]
-    awkward = _uneven(kernel.compilation)
-    even = {n: -(-v // 4) * 4 for n, v in awkward.items()}
-    chosen = [options.sizes, awkward]
+    first, rest = _first(kernel.compilation)
+    even = {n: -(-v // 4) * 4 for n, v in first.items()}
+    asked = [(first, style) for style in STYLES]
     if all(c.evaluate(even) >= 0 for c in conditions):
-        chosen.append(even)
-    chosen += [s for s in _awkward(kernel.compilation) if max(s.values()) > MANY]
+        asked += [(even, style) for style in STYLES]
+    asked += [(s, STYLES[k % len(STYLES)]) for k, s in enumerate((options.sizes, *rest))]
     name = f"{_name(path, depth)} at open sizes"
-    return _subject(name, kernel.artifact, path, chosen, cache)
+    return _subject(name, kernel.artifact, path, asked, cache)
 
 
-def _awkward(found: Compilation) -> tuple[dict[str, int], ...]:
+def _first(found: Compilation) -> tuple[dict[str, int], tuple[dict[str, int], ...]]:
+    """The awkward sizes that show most, no multiples of four; and the others, cheap ones first."""
     assert found.program is not None
     assert found.plan is not None
-    return awkward_sizes(found.program, found.preconditions, found.plan, {}, 40, 0)
-
-
-def _uneven(found: Compilation) -> dict[str, int]:
-    """Awkward sizes with several tiles in each dimension, as far as the work allows.
-
-    Those at which pipelines wrap around, not multiples of four.
-    """
-    several = [s for s in _awkward(found) if max(s.values()) <= MANY]
-    chosen = several[min(4, len(several) - 1)]
+    assert found.lowering is not None
+    several = awkward_sizes(
+        found.program, found.preconditions, found.plan, {}, REPEATED, 0, found.lowering.program
+    )
+    few = sorted(several, key=lambda s: max(s.values()) > MANY)
+    chosen = few[min(4, sum(max(s.values()) <= MANY for s in several) - 1)]
     odd = {n: v + 1 if v > 4 and v % 4 == 0 else v for n, v in chosen.items()}
-    return odd if all(c.expression.evaluate(odd) >= 0 for c in found.preconditions) else chosen
+    holds = all(c.expression.evaluate(odd) >= 0 for c in found.preconditions)
+    return odd if holds else chosen, tuple(s for s in few if s != chosen)
 
 
 def _spelled(sizes: Mapping[str, int]) -> str:
@@ -142,23 +140,21 @@ def _subject(
     name: str,
     artifact: Artifact,
     path: Path,
-    assignments: list[Mapping[str, int]],
+    asked: list[tuple[Mapping[str, int], Style]],
     cache: ObjectCache,
 ) -> Subject:
     options = _options(path)
     program = tcc_compile(path, options=replace(options, sizes={})).compilation.program
     assert program is not None
     runs = []
-    for sizes in assignments:
-        domain = find_domain(program, sizes, options.verify.inputs)
+    for seed, (sizes, style) in enumerate(asked):
+        inputs = draw(find_domain(program, sizes, options.verify.inputs), style, seed)
         given = {n: sizes[n] for n in artifact.interface.symbolic}
         blocks = _first_and_last(artifact, sizes)
-        for style in STYLES:
-            inputs = draw(domain, style, 1)
-            device = HostDevice(check=True, workers=1, blocks=blocks, cache=cache)
-            checked = device.check(artifact, inputs, given)
-            assert not checked.findings, "\n".join(f.text() for f in checked.findings)
-            runs.append(Run(inputs, given, blocks, checked.outputs))
+        device = HostDevice(check=True, workers=1, blocks=blocks, cache=cache)
+        checked = device.check(artifact, inputs, given)
+        assert not checked.findings, "\n".join(f.text() for f in checked.findings)
+        runs.append(Run(inputs, given, blocks, checked.outputs))
     return Subject(name, artifact, tuple(runs))
 
 
@@ -168,7 +164,7 @@ def _first_and_last(artifact: Artifact, sizes: Mapping[str, int]) -> Mapping[int
         return {}
     grids = (launch.grid for launch in artifact.interface.launches)
     counts = [prod(g.evaluate(sizes) for g in grid) for grid in grids]
-    return {k: sorted({0, count - 1}) for k, count in enumerate(counts) if count > MANY}
+    return {k: (0, 1, count - 1) for k, count in enumerate(counts) if count > MANY}
 
 
 def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict, str]:

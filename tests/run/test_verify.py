@@ -195,7 +195,7 @@ def test_nan_everywhere_is_told() -> None:
 
 def test_nan_at_some_sizes_is_no_fault() -> None:
     """A variance of one value is 0 / 0."""
-    text = "def f(float(N) A) -> (V) { V +=! A(i) * A(i)\n V = V / (N - 1) * 0.0 }"
+    text = "def f(float(N) A) -> (V) { V +=! A(i) * A(i)\n V = V * 0.0 / (N - 1.0) }"
     outcome = run(request(text, N=5), awkward=2)
     assert outcome.ok, outcome.text()
     assert outcome.blind == ()

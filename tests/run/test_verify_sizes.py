@@ -76,9 +76,26 @@ def test_more_tiles_than_the_grid_has_blocks() -> None:
     dims = (DimPlan("m", 4, 0, blocks=10), DimPlan("n", 1, 1), DimPlan("k", 64, 2))
     sizes = choose(MATMUL, Plan((KernelPlan("k", dims),)), count=9)[7:]
     assert sizes == ({"M": 41, "N": 1, "K": 1}, {"M": 1, "N": 65536, "K": 1})
+    tiled = KernelPlan("k", dims[:2], (LoopPlan("k", 8),))
+    sizes = choose(MATMUL, Plan((tiled,)), count=9)[7:]
+    assert sizes == ({"M": 41, "N": 1, "K": 9}, {"M": 1, "N": 65536, "K": 9})
     shared = (DimPlan("m", 4, 1, blocks=10), DimPlan("n", 1, 1))
     assert len(choose(MATMUL, Plan((KernelPlan("k", shared),)), count=7)) == 7
     assert {s["M"] for s in choose(MATMUL, Plan((KernelPlan("k", shared),)))} < set(range(40))
+
+
+def test_a_sum_has_two_parts() -> None:
+    text = "def f(float(N) A) -> (S) { S +=! A(n) }"
+    options = options_of_data("<options>", {})
+    found = compile_program(request_of(Source("f.tc", text), None, {}, options, None))
+    assert found.program is not None
+    assert found.plan is not None
+    assert found.lowering is not None
+    sizes = awkward_sizes(
+        found.program, (), found.plan, {}, count=40, seed=0, divided=found.lowering.program
+    )
+    (length,) = (s.ranges["n"].extent.value for s in found.lowering.program.statements[:1])
+    assert {"N": length + 1} in sizes
 
 
 def test_fixed_sizes_stay() -> None:
