@@ -29,7 +29,7 @@ cpp-cmake: $(VENV)/.installed ## Build and test the C++ project of examples/cpp-
 	cd examples/cpp-cmake && PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset default
 
 test: $(VENV)/.developed ## Run the whole test suite; needs no GPU
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n auto --dist worksteal
 
 frameworks: $(VENV)/.developed ## Install PyTorch and JAX, whose tests are skipped without them, if PyTorch is small
 	@plan=$$($(BIN)/pip install --dry-run --disable-pip-version-check $(TORCH)) || exit 1; \

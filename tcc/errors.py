@@ -84,6 +84,10 @@ class ToolchainError(TccError):
     exit_code = 4
 
 
+class RejectedText(ToolchainError):
+    """A compiler that is there does not accept what tcc emitted."""
+
+
 class InternalError(TccError):
     """A fault in tcc itself: something a check between two passes found."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tcc.errors import ToolchainError
+from tcc.errors import RejectedText, ToolchainError
 from tcc.run import nvrtc
 from tcc.run.cache import ObjectCache, key_of
 from tcc.run.toolchain import find_nvcc
@@ -161,7 +161,7 @@ def _write_cubin(text: str, arch: str, cubin: Path) -> None:
     command = [nvcc, "-std=c++17", "-cubin", f"-arch={arch}", "-o", str(cubin), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise ToolchainError(f"error[E0702]: `nvcc` rejects the emitted text\n{done.stderr}")
+        raise RejectedText(f"error[E0702]: `nvcc` rejects the emitted text\n{done.stderr}")
 
 
 def _on_path(name: str) -> Path | None:

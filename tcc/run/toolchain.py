@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tcc.errors import ToolchainError
+from tcc.errors import RejectedText, ToolchainError
 
 CXX_NAMES = ("g++", "clang++")
 HOST_PLATFORMS = (("Linux", "x86_64"), ("Linux", "aarch64"))
@@ -42,7 +42,7 @@ class Compiler:
             check=False,
         )
         if done.returncode != 0:
-            raise ToolchainError(
+            raise RejectedText(
                 f"error[E0702]: `{self.name}` rejects the emitted text\n"
                 f"{done.stderr or done.stdout}"
                 "  = help: this is a fault of tcc or of the compiler; try another compiler\n"

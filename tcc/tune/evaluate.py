@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tcc.driver import Compilation, Request, prepare
-from tcc.errors import CompileError, InternalError, TccError, ToolchainError
+from tcc.errors import CompileError, InternalError, RejectedText, TccError, ToolchainError
 from tcc.inputs import options_of_source
 from tcc.options import Options, given, spell
 from tcc.run.verify_outcome import Failure, Kind
@@ -24,7 +24,6 @@ from tcc.tune.verifier import Verifier
 
 PREPARED = 32
 """Front halves that an evaluator keeps."""
-REJECTED_TEXT = "error[E0702]"
 _STATES = {Kind.WRONG: State.WRONG, Kind.CRASH: State.CRASHED, Kind.HANG: State.TIMED_OUT}
 Sizes: TypeAlias = Mapping[str, int]
 
@@ -120,7 +119,7 @@ def rejection(problem: TccError) -> Evaluation:
     match problem:
         case CompileError():
             return Evaluation(State.REJECTED, problem.diagnostics[0].message)
-        case ToolchainError() if not str(problem).startswith(REJECTED_TEXT):
+        case ToolchainError() if not isinstance(problem, RejectedText):
             raise problem
         case _:
             return Evaluation(State.REJECTED, str(problem).partition("\n")[0])
