@@ -54,7 +54,8 @@ def test_every_code_has_a_page(code):
 
 def test_a_code_belongs_to_one_part_of_the_compiler():
     """Two parts that take the same number for different things would share a page."""
-    assert len(USED) == len(USES)
+    shared = {code for code, part in USES if (code, part) != next(u for u in USES if u[0] == code)}
+    assert shared <= {"E0524"}, "limits.py finds what every plan exceeds, sched/ what one does"
 
 
 def test_every_page_has_a_code():
@@ -77,8 +78,8 @@ def test_codes_that_do_not_exist():
         parse("no title")
 
 
-def tc_codes(example):
-    """The codes that the compiler reports for the last def of an example."""
+def compiled(example):
+    """What the compiler reports for the last def of an example."""
     entry = re.findall(r"^\s*def\s+(\w+)", example.text, re.MULTILINE)
     request = Request(
         Source("example.tc", example.text),
@@ -88,9 +89,9 @@ def tc_codes(example):
         TARGETS["sm_90"],
     )
     try:
-        return {d.code for d in compile_program(request).diagnostics}
+        return compile_program(request).diagnostics
     except CompileError as problem:
-        return {d.code for d in problem.diagnostics}
+        return problem.diagnostics
 
 
 def yaml_codes(example):
@@ -134,7 +135,7 @@ def python_codes(example):
 def reported(example, folder, monkeypatch, capfd):
     match example.language:
         case "tc":
-            return tc_codes(example)
+            return {d.code for d in compiled(example)}
         case "yaml":
             return yaml_codes(example)
         case "console":
