@@ -18,7 +18,7 @@ from tcc.inputs import options_of_data, options_of_source, read_source, target_o
 from tcc.kept import IN_MEMORY, Kept, Recent, compile_or_find, request_key
 from tcc.manifest import manifest
 from tcc.options import Options
-from tcc.source import Source
+from tcc.source import Source, Span
 
 if TYPE_CHECKING:
     from tcc.diagnostics import Diagnostic
@@ -186,9 +186,12 @@ def compile(
     """
     source = _source(program)
     chosen = _options(options)
-    given = options_of_data("<sizes>", {"sizes": dict(sizes or {})}).sizes
+    given = options_of_data("<sizes>", {"sizes": dict(sizes or {})})
+    places = dict(given.names)
+    if entry is not None:
+        places["entry"] = options_of_data("<entry>", {"entry": entry}).place("entry")
     chosen_target = options_of_data("<target>", {"target": target}).target
-    request = request_of(source, entry, given, chosen, chosen_target)
+    request = request_of(source, entry, given.sizes, chosen, chosen_target, places)
     if tuned:
         return _tuned(request, compile_or_find if cache else compile_program)
     if not cache:
@@ -209,10 +212,24 @@ def request_of(
     sizes: Mapping[str, int],
     options: Options,
     target: str | None,
+    places: Mapping[str, Span] | None = None,
 ) -> Request:
-    """A request; entry, sizes and target win over those of the options."""
+    """A request; entry, sizes and target win over those of the options.
+
+    `places`: where entry and sizes stand that came from no options file (`Request.places`).
+    """
     merged = {**options.sizes, **sizes}
-    return Request(source, entry or options.entry, merged, options, target_of(options, target))
+    where = {p: s for p, s in options.names.items() if p.startswith("sizes.")}
+    if "entry" in options.spans:
+        where["entry"] = options.spans["entry"]
+    return Request(
+        source,
+        entry or options.entry,
+        merged,
+        options,
+        target_of(options, target),
+        places={**where, **(places or {})},
+    )
 
 
 def device_of(name: str, *, check: bool = False) -> Device:

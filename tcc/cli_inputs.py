@@ -14,11 +14,11 @@ import click
 from tcc.cli_session import Session
 from tcc.diagnostics import Diagnostic, Label, error
 from tcc.errors import UsageError
+from tcc.source import Source, Span
 from tcc.target import TARGETS
 
 if TYPE_CHECKING:
     from tcc.driver import Request
-    from tcc.source import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SIZE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=([0-9]{1,10})")
@@ -110,7 +110,7 @@ def request(session: Session, given: Program) -> Request:
         options = options_of_source(read_text(session, given.options))
     if given.check_bounds:
         options = replace(options, mapping=replace(options.mapping, check_bounds=True))
-    return request_of(source, given.entry, sizes, options, given.arch)
+    return request_of(source, given.entry, sizes, options, given.arch, _places(session, given))
 
 
 def read_text(session: Session, path: str) -> Source:
@@ -143,6 +143,15 @@ def reason(problem: OSError | ValueError) -> str:
     """Why a file is out of reach, in lower case: `no such file or directory`."""
     text = problem.strerror if isinstance(problem, OSError) else None
     return (text or str(problem)).lower()
+
+
+def _places(session: Session, given: Program) -> dict[str, Span]:
+    """Where the entry and the names of the sizes stand in the command line."""
+    found = {} if given.entry is None else {"entry": session.value("--entry", given.entry)}
+    for text in given.size:
+        word, name = session.value("--size", text), text.partition("=")[0]
+        found[f"sizes.{name}"] = Span(word.source, word.start, word.start + len(name))
+    return found
 
 
 def _sizes(session: Session, texts: tuple[str, ...]) -> Mapping[str, int]:

@@ -42,6 +42,15 @@ class Session:
             at += len(quoted) + 1
         return found[nth] if nth < len(found) else Span(self.command, 0, len("tcc"))
 
+    def value(self, option: str, value: str) -> Span:
+        """Where the value of an option stands in `command`, whatever else is spelled like it."""
+        pairs = [(option, value) == pair for pair in zip(self.words, self.words[1:], strict=False)]
+        word = self.word(
+            value, self.words[: pairs.index(True) + 1].count(value) if any(pairs) else 0
+        )
+        is_end = word.text.endswith(value)
+        return Span(word.source, word.end - len(value), word.end) if is_end else word
+
     def report(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Write diagnostics to stderr, in the format that was asked for."""
         match self.message_format:

@@ -44,7 +44,7 @@ from tcc.sched.schedule import Scheduled, compute_schedule
 from tcc.sched.split import split_reductions
 from tcc.sched.structure import Unstructured, program_order, structure
 from tcc.sched.wishes import wanted_parts, wishes
-from tcc.source import Source
+from tcc.source import Source, Span
 from tcc.target import Target
 
 T = TypeVar("T")
@@ -87,6 +87,8 @@ class Request:
     options: Options
     target: Target
     naming: Naming = PLAIN
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    """Where the entry and the sizes were given: `entry`, and `sizes.M` for a size M."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ class _State:
 
     def _elaborate(self, module: ast.Module) -> tir.Program:
         request, report = self._request, self._run.report
-        program = elaborate(module, request.entry, request.sizes, report)
+        program = elaborate(module, request.entry, request.sizes, report, request.places)
         if program is None or report.errors:
             raise CompileError(report.items)
         self._program = self._mapped = specialise(program, request.sizes)

@@ -110,7 +110,7 @@ class _Assignment:
         notes = (f"{nodes} nodes, {depth} levels; at most {MAX_NODES} and {MAX_DEPTH}",)
         help = ("keep a part of it in a temporary tensor",)
         span = self._statement.value.span
-        self._scope.report.add(error("E0901", message, span, notes=notes, help=help))
+        self._scope.report.add(error("E0901", message, span, "too large", notes=notes, help=help))
         self._require(False)
         return False
 

@@ -12,7 +12,7 @@ from tcc.frontend.names import dimension
 from tcc.frontend.requirements import Requirement
 from tcc.frontend.resolve import not_written
 from tcc.frontend.scope import Scope, Symbol
-from tcc.frontend.suggest import suggestion
+from tcc.frontend.suggest import element_form, suggestion
 from tcc.frontend.targets import check_rank, check_target, declared_shape
 
 
@@ -49,18 +49,21 @@ def called_def(statement: ast.CallStatement, scope: Scope) -> ast.Definition | N
             message = f"`{name.text}` is a builtin function, which gives one value"
         elif scope.is_tensor(name.text):
             message = f"`{name.text}` is a tensor, and an element is assigned to one target"
-        help = () if is_builtin else suggestion(name.text, scope.defs)
+        help: tuple[str, ...] = ("write one assignment for each target",)
+        if not is_builtin and not scope.is_tensor(name.text):
+            help = suggestion(name.text, scope.defs)
+            help = help or (f"write a def `{name.text}` in the same file",)
         scope.report.add(error("E0201", message, name.span, "not a def", help=help))
         return None
     given, wanted = len(statement.arguments), len(definition.parameters)
     if given != wanted:
         message = f"`{name.text}` takes {_count(wanted, 'argument')}, and gets {given}"
-        _mismatch(scope, message, name, definition.name)
+        _mismatch(scope, message, name, definition.name, _form(definition))
         return None
     given, wanted = len(statement.targets), len(definition.outputs)
     if given != wanted:
         message = f"`{name.text}` has {_count(wanted, 'output')}, and {given} here"
-        _mismatch(scope, message, statement.targets[0], definition.name)
+        _mismatch(scope, message, statement.targets[0], definition.name, _form(definition))
         return None
     return definition
 
@@ -74,7 +77,10 @@ def check_targets(statement: ast.CallStatement, scope: Scope) -> bool:
         if target.text in seen:
             message = f"`{target.text}` is a target twice"
             label = Label(seen[target.text].span, "here first")
-            scope.report.add(error("E0202", message, target.span, secondary=(label,)))
+            help = ("give each output of the call a target of its own",)
+            scope.report.add(
+                error("E0202", message, target.span, "again", secondary=(label,), help=help)
+            )
             sound = False
         elif not check_target(target, scope):
             sound = False
@@ -102,9 +108,11 @@ def argument(name: ast.Name, scope: Scope) -> Symbol | None:
         scope.report.add(not_written(text, name.span))
     elif (meaning := scope.meaning(text)) is not None:
         message = f"the arguments of a call are tensors, and `{text}` is {meaning}"
-        scope.report.add(error("E0223", message, name.span, meaning))
+        hint = ("put the value into a tensor, and pass that",)
+        scope.report.add(error("E0223", message, name.span, meaning, help=hint))
     else:
         help = suggestion(text, (n for n in scope.readable() if scope.is_tensor(n)))
+        help = help or (f"assign `{text}` in a statement above, or add it to the inputs",)
         message = f"cannot find tensor `{text}`"
         scope.report.add(error("E0201", message, name.span, "not found", help=help))
     return None
@@ -115,12 +123,16 @@ def check_argument(parameter: ast.Parameter, name: ast.Name, symbol: Symbol, sco
     wanted, rank = parameter.type.scalar, len(parameter.type.dimensions)
     if symbol.type is not wanted and symbol.type is not None:
         message = f"`{name.text}` is {symbol.type.value}, and `{parameter.name.text}` of the call"
-        _mismatch(scope, f"{message} is {wanted.value}", name, parameter.name)
+        fresh, old = (element_form(n, symbol.rank or 0) for n in ("T", name.text))
+        cast = f"{fresh} = {wanted.value}({old})"
+        help = f"convert it in a statement of its own, `{cast}`, and pass `T`"
+        _mismatch(scope, f"{message} is {wanted.value}", name, parameter.name, help)
         return False
     if symbol.rank != rank:
         message = f"`{name.text}` has {_count(symbol.rank or 0, 'dimension')}"
         message += f", and `{parameter.name.text}` of the call has {rank}"
-        _mismatch(scope, message, name, parameter.name)
+        help = f"pass a tensor with {_count(rank, 'dimension')}"
+        _mismatch(scope, message, name, parameter.name, help)
         return False
     return True
 
@@ -155,7 +167,16 @@ class SizeBinding:
         reason = f"{a} and {b} are equal"
         for difference in (a - b, b - a):
             self.requirements.append(
-                Requirement(difference, reason, "E0309", message, name.span, f"{b} here", labels)
+                Requirement(
+                    difference,
+                    reason,
+                    "E0309",
+                    message,
+                    name.span,
+                    f"{b} here",
+                    labels,
+                    ("pass tensors whose extents agree with the def that is called",),
+                )
             )
 
 
@@ -170,7 +191,8 @@ def check_result(target: ast.Name, tensor: tir.Tensor, callee: str, scope: Scope
         wanted = output.type.scalar
     if wanted is not None and wanted is not tensor.type:
         message = f"`{target.text}` is {wanted.value}, and `{callee}` gives {tensor.type.value}"
-        scope.report.add(error("E0223", message, target.span, f"{wanted.value} here"))
+        help = (f"let the call write a new {tensor.type.value} tensor, and cast its elements",)
+        scope.report.add(error("E0223", message, target.span, f"{wanted.value} here", help=help))
         return False
     if old is None and tensor.role is tir.Role.INOUT:
         return _check_in_out(target, tensor, callee, scope)
@@ -199,9 +221,17 @@ def result_shape(target: ast.Name, symbol: Symbol, scope: Scope) -> Iterator[Req
     return declared_shape(target.text, symbol.shape or (), scope)
 
 
-def _mismatch(scope: Scope, message: str, place: ast.Name, defined: ast.Name) -> None:
+def _form(definition: ast.Definition) -> str:
+    targets = ", ".join(o.name.text for o in definition.outputs)
+    arguments = ", ".join(p.name.text for p in definition.parameters)
+    return f"a call has the form `{targets} = {definition.name.text}({arguments})`"
+
+
+def _mismatch(scope: Scope, message: str, place: ast.Name, defined: ast.Name, help: str) -> None:
     label = Label(defined.span, "defined here")
-    scope.report.add(error("E0223", message, place.span, "does not fit", secondary=(label,)))
+    scope.report.add(
+        error("E0223", message, place.span, "does not fit", secondary=(label,), help=(help,))
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -88,6 +88,7 @@ class Cursor:
                     "E0108",
                     f"this is nested more than {MAX_NESTING} levels deep",
                     self.token.span,
+                    "one level too many",
                     help=("name a part of it with `where x = ...`",),
                 )
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tcc.affine import Affine, const, var
 from tcc.diagnostics import Diagnostic, Label, error, warning
 from tcc.frontend import ast, tir
+from tcc.frontend.guard import guarded_read, in_context
 from tcc.frontend.prove import decide
 from tcc.frontend.ranges import (
     Condition,
@@ -133,11 +134,14 @@ class Domain:
         clause = self._names.ranges.get(name)
         if clause is not None:
             message = f"the range `{spelled}` of `{name}` is empty"
-            return Requirement(most - 1, reason, "E0302", message, clause.span, "no values")
+            place, help = clause.span, (_filled(name, range_),)
+            return Requirement(most - 1, reason, "E0302", message, place, "no values", help=help)
         message = f"the range of `{name}` is empty: no value keeps every read inside its tensor"
         place = self._statement.target.span
         label = f"`{name}` would run over `{spelled}`"
-        return Requirement(most - 1, reason, "E0302", message, place, label, self._reads_of(name))
+        help = (f"state a range with `where`, and guard the reads of `{name}` by a condition",)
+        labels = self._reads_of(name)
+        return Requirement(most - 1, reason, "E0302", message, place, label, labels, help)
 
     def _reads_of(self, name: str) -> tuple[Label, ...]:
         for condition in self._conditions:
@@ -157,7 +161,13 @@ class Domain:
         low, high = symbol.origin[dimension], symbol.origin[dimension] + shape
         label = f"subscript `{form}` must stay in {low}:{high}"
         reason = f"`{text}` stays inside `{tensor}`"
-        return Requirement(condition.expression, reason, OUTSIDE, message, read.span, label)
+        bound = high if condition.is_upper else low
+        again = guarded_read(text, read.type, form or const(0), bound, is_upper=condition.is_upper)
+        again = in_context(again, self._accesses.value, read.span)
+        help = (f"guard the read: `{again}`",)
+        return Requirement(
+            condition.expression, reason, OUTSIDE, message, read.span, label, help=help
+        )
 
     # -- reports ---------------------------------------------------------------------------
 
@@ -256,7 +266,16 @@ class Domain:
                         "leaves some out",
                         secondary=(label,),
                         notes=notes,
+                        help=(f"remove `{clause.span.text}` to run over all of them",),
                     )
                 )
                 return True
         return False
+
+
+def _filled(name: str, empty: tir.Range) -> str:
+    """How to write a range that has values."""
+    low, high = empty.low, empty.high
+    if empty.extent.is_constant and empty.extent.value < 0:
+        return f"the lower bound comes first: `{name} in {high}:{low}`"
+    return f"the upper bound is excluded: `{name} in {low}:{low + 1}` has one value"

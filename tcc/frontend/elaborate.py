@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc.diagnostics import Label, Report, error
+from tcc.diagnostics import Diagnostic, Label, Report, error
 from tcc.frontend import ast, calls, tir
 from tcc.frontend.assign import assign
 from tcc.frontend.depth import make_room
@@ -20,18 +20,24 @@ MAX_CALLS = 64
 
 
 def elaborate(
-    module: ast.Module, entry: str | None, sizes: Mapping[str, int], report: Report
+    module: ast.Module,
+    entry: str | None,
+    sizes: Mapping[str, int],
+    report: Report,
+    places: Mapping[str, Span] | None = None,
 ) -> tir.Program | None:
     """The typed program of one def and of the defs it calls; None after an error.
 
     Without an entry it is the only def, or the only one that no other def calls. `sizes` are the
     sizes with a value, from 1 to 2^31 - 1; they stay in the program (`specialise` puts them in),
     but decide what the program demands of its sizes, and make forms affine that are not so without.
+    `places` say where they were given: `entry`, and `sizes.M` for a size M.
     """
     make_room()
     session = _Session(module, report)
-    definition = _choose(module, entry, report)
-    if definition is None or not _check_sizes(definition, sizes, report):
+    where = places or {}
+    definition = _choose(module, entry, report, where)
+    if definition is None or not _check_sizes(definition, sizes, report, where):
         return None
     program = session.program(definition, sizes, sizes)
     return None if report.errors else program
@@ -62,7 +68,10 @@ class _Session:
         if first is not definition:
             message = f"def `{name.text}` is defined twice"
             label = Label(first.name.span, "first definition")
-            self._report.add(error("E0202", message, name.span, "again", secondary=(label,)))
+            help = ("give one of them another name",)
+            self._report.add(
+                error("E0202", message, name.span, "again", secondary=(label,), help=help)
+            )
 
     def program(
         self, definition: ast.Definition, known: Mapping[str, int], given: Mapping[str, int]
@@ -96,11 +105,15 @@ class _Session:
             circle = " calls ".join(f"`{n}`" for n in self._circle(name.text))
             notes = (f"{circle}",)
             message = f"`{name.text}` calls itself, and recursion is not possible"
-            self._report.add(error("E0224", message, name.span, "closes the circle", notes=notes))
+            help = ("write the statements that are meant in place of this call",)
+            self._report.add(
+                error("E0224", message, name.span, "closes the circle", notes=notes, help=help)
+            )
             return False
         if len(self._active) >= MAX_CALLS:
             message = f"calls are nested more than {MAX_CALLS} deep"
-            self._report.add(error("E0902", message, name.span))
+            help = (f"write the statements of `{name.text}` in place of this call",)
+            self._report.add(error("E0902", message, name.span, "one call too many", help=help))
             return False
         return True
 
@@ -108,15 +121,15 @@ class _Session:
         return [*self._active[self._active.index(name) :], name]
 
 
-def _choose(module: ast.Module, entry: str | None, report: Report) -> ast.Definition | None:
+def _choose(
+    module: ast.Module, entry: str | None, report: Report, places: Mapping[str, Span]
+) -> ast.Definition | None:
     names = [d.name.text for d in module.definitions]
     if entry is not None:
         for definition in module.definitions:
             if definition.name.text == entry:
                 return definition
-        help = suggestion(entry, names) or (f"the file defines {_listed(names)}",)
-        message = f"the file has no def `{entry}`"
-        report.add(error("E0612", message, _place(module), help=help))
+        report.add(_no_def(module, entry, names, places.get("entry")))
         return None
     called = {name for d in module.definitions for name in _called(d)}
     first = {d.name.text: d for d in reversed(module.definitions)}  # a def may be there twice
@@ -124,12 +137,24 @@ def _choose(module: ast.Module, entry: str | None, report: Report) -> ast.Defini
     if len(module.definitions) == 1 or len(roots) == 1:
         return roots[0] if roots else module.definitions[0]
     if not names:
-        report.add(error("E0612", "the file has no def", _place(module)))
+        help = ("write one: `def f(float(N) A) -> (B) { B(i) = 2 * A(i) }`",)
+        report.add(error("E0612", "the file has no def", _place(module), "nothing here", help=help))
         return None
     message = f"the file defines {_listed(names)}: choose one"
     help = (f"add `--entry {names[-1]}`",)
     report.add(error("E0611", message, _place(module), "several defs", help=help))
     return None
+
+
+def _no_def(module: ast.Module, entry: str, names: list[str], given: Span | None) -> Diagnostic:
+    message = f"the file has no def `{entry}`"
+    help = suggestion(entry, names) or (f"the file defines {_listed(names)}",)
+    if not names:
+        help = ("write it: a file needs a def",)
+    if given is None:
+        return error("E0612", message, _place(module), "another def", help=help)
+    there = tuple(Label(d.name.span, "a def of the file") for d in module.definitions[:1])
+    return error("E0612", message, given, "no def of the file", secondary=there, help=help)
 
 
 def _called(definition: ast.Definition) -> set[str]:
@@ -145,7 +170,12 @@ def _called(definition: ast.Definition) -> set[str]:
     return found - {definition.name.text}
 
 
-def _check_sizes(definition: ast.Definition, sizes: Mapping[str, int], report: Report) -> bool:
+def _check_sizes(
+    definition: ast.Definition,
+    sizes: Mapping[str, int],
+    report: Report,
+    places: Mapping[str, Span],
+) -> bool:
     """Report given sizes that the def does not have."""
     dimensions = [
         d.text for p in definition.parameters for d in p.type.dimensions if isinstance(d, ast.Name)
@@ -153,14 +183,22 @@ def _check_sizes(definition: ast.Definition, sizes: Mapping[str, int], report: R
     sound = True
     for name in sizes:
         if name not in dimensions:
-            message = f"`{definition.name.text}` has no size `{name}`"
-            help = suggestion(name, dimensions)
-            known = tuple(dict.fromkeys(dimensions))
-            notes = (f"its sizes are {_listed(known)}" if known else "it has no sizes",)
-            span = definition.name.span
-            report.add(error("E0613", message, span, notes=notes, help=help))
+            report.add(_no_size(definition, name, dimensions, places.get(f"sizes.{name}")))
             sound = False
     return sound
+
+
+def _no_size(
+    definition: ast.Definition, name: str, dimensions: list[str], given: Span | None
+) -> Diagnostic:
+    message = f"`{definition.name.text}` has no size `{name}`"
+    help = suggestion(name, dimensions) or (f"remove the size `{name}`",)
+    known = tuple(dict.fromkeys(dimensions))
+    has = f"its sizes are {_listed(known)}" if known else "it has no sizes"
+    if given is None:
+        return error("E0613", message, definition.name.span, has, help=help)
+    there = (Label(definition.name.span, has),)
+    return error("E0613", message, given, "not a size of the def", secondary=there, help=help)
 
 
 def _place(module: ast.Module) -> Span:

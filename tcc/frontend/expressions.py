@@ -70,7 +70,7 @@ def _report_chain(
     cursor: Cursor, first: Binary, second: Token, right: Expression, begin: int
 ) -> None:
     """`first` is a comparison, which began at token `begin`; `second` compares its result."""
-    help_lines: tuple[str, ...] = ()
+    help_lines: tuple[str, ...] = ("join two comparisons by `&&`",)
     if cursor.position - begin <= SHORT:
         again = Binary(second.text, first.right, right, second.span, right.span)
         both = Binary("&&", first, again, second.span, first.span)

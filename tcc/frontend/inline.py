@@ -130,7 +130,8 @@ class _Call:
         if total <= MAX_STATEMENTS:
             return True
         message = f"the program has more than {MAX_STATEMENTS} statements with its calls put in"
-        self._scope.report.add(error("E0902", message, self._statement.callee.span))
+        place, help = self._statement.callee.span, ("compile parts of the program on their own",)
+        self._scope.report.add(error("E0902", message, place, "too many with this", help=help))
         return False
 
     def _put_in(self, program: tir.Program, arguments: list[Symbol | None]) -> bool:
@@ -197,7 +198,14 @@ class _Call:
         label = Label(condition.span, "the condition comes from here")
         expression = condition.expression.substitute(renaming.sizes)
         return Requirement(
-            expression, condition.reason, "E0309", message, callee.span, "called here", (label,)
+            expression,
+            condition.reason,
+            "E0309",
+            message,
+            callee.span,
+            "called here",
+            (label,),
+            (f"pass tensors of sizes for which {condition.reason}",),
         )
 
     def _define(

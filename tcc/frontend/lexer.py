@@ -106,7 +106,8 @@ def _token(kind: str, span: Span, last: Token, report: Report) -> Token | None:
             report.add(_foreign_comment(span))
             return Token(TokenKind.INVALID, span.text, span)
         case "string":
-            report.add(error("E0101", "the language has no strings", span))
+            help = ("remove the quotes: names and numbers stand without them",)
+            report.add(error("E0101", "the language has no strings", span, "a string", help=help))
             return Token(TokenKind.INVALID, span.text, span)
         case _:
             return _other(span, last, report)
@@ -122,6 +123,7 @@ def _word(span: Span, report: Report) -> Token:
                 f"{_show(text[offset])} cannot be part of a name",
                 Span(span.source, span.start + offset, span.start + offset + 1),
                 "not an ASCII letter, digit or `_`",
+                help=("write names in ASCII: letters, digits and `_`",),
             )
         )
     if text in SPELLINGS:
@@ -151,7 +153,10 @@ def _malformed(span: Span) -> Diagnostic | None:
             help=(_number_advice(mantissa, tail),),
         )
     if len(text) > MAX_NUMBER_LENGTH or (exponent and abs(int(exponent)) > MAX_EXPONENT):
-        return error("E0102", "this number is out of range of every type", span, "too long")
+        message, help = "this number is out of range of every type", "write a smaller number"
+        if len(text) > MAX_NUMBER_LENGTH:
+            help = f"write it with at most {MAX_NUMBER_LENGTH} characters"
+        return error("E0102", message, span, "too long", help=(help,))
     return None
 
 
@@ -171,7 +176,7 @@ def _foreign_comment(span: Span) -> Diagnostic:
     if opening.text == "//":
         advice.append("for a quotient that rounds down, write `/` between integers")
     message = f"`{opening.text}` does not start a comment"
-    return error("E0107", message, opening, help=tuple(advice))
+    return error("E0107", message, opening, "no comment", help=tuple(advice))
 
 
 def _other(span: Span, last: Token, report: Report) -> Token | None:
@@ -194,8 +199,12 @@ def _unexpected(span: Span, meant: str | None) -> Diagnostic:
         message = "the file is not valid UTF-8 here"
     else:
         message = f"unexpected character {_show(character)}"
-    advice = (f"write `{meant}`",) if meant else _ADVICE.get(character, ())
-    return error("E0101", message, span, help=advice)
+    advice = (
+        (f"write `{meant}`",)
+        if meant
+        else _ADVICE.get(character, ("write a name, a number or an operator",))
+    )
+    return error("E0101", message, span, "not part of the language", help=advice)
 
 
 def _show(character: str) -> str:

@@ -33,12 +33,17 @@ def overflows(value: Fraction, kind: ScalarType) -> bool:
 
 def too_large(number: str, kind: ScalarType, span: Span) -> Diagnostic:
     """The error for a literal that its type cannot hold."""
-    help: tuple[str, ...] = ()
+    help: tuple[str, ...]
     wide = [t for t in (ScalarType.INT64, ScalarType.UINT64) if kind is ScalarType.INT32]
     wide = [t for t in wide if int(number) <= t.integer_range[1]]
     if wide:
         help = (f"cast it to a 64-bit type: `{wide[0].value}({number})`",)
     elif kind is ScalarType.FLOAT32:
         help = (f"compute in double: `double({number})`",)
+    elif kind.is_integer:
+        low, high = kind.integer_range
+        help = (f"write a value from {low} to {high}",)
+    else:
+        help = (f"write a smaller number: this is infinite in {kind.value}",)
     message = f"`{number}` does not fit into {kind.value}"
     return error("E0217", message, span, "out of range", help=help)

@@ -78,7 +78,8 @@ def quoted(span: Span) -> str:
 def square_bracket(found: Token) -> Diagnostic:
     """The error for `[` or `]`."""
     message = f"`{found.text}` does not belong to the language"
-    return error("E0112", message, found.span, help=("write `A(i, j)` for an element",))
+    help = ("write `A(i, j)` for an element",)
+    return error("E0112", message, found.span, "a square bracket", help=help)
 
 
 def _bracket(situation: Unexpected) -> Diagnostic | None:
@@ -92,6 +93,7 @@ def _separator(situation: Unexpected) -> Diagnostic | None:
         "E0113",
         "`;` does not belong to the language",
         situation.found.span,
+        "not needed",
         help=("remove it: statements need no separator",),
     )
 
@@ -130,7 +132,7 @@ def _assignment(situation: Unexpected) -> Diagnostic | None:
         return None
     written, meant = match.group(), "".join(match.group().split())
     message = f"`{written}` is not an assignment operator"
-    advice = _INSTEAD.get(meant, ())
+    advice = _INSTEAD.get(meant, ("write it in full, with `=`: `A(i) = A(i) / 2`",))
     if meant in REDUCTIONS:
         message, advice = f"`{meant}` has a blank inside", (f"write `{meant}`",)
     return error(
@@ -176,6 +178,23 @@ _ADVICE: dict[tuple[str, str], str] = {
 }
 """Help by what was expected and the token found, or any token."""
 
+_STATEMENT_FORM = "a statement has the form `B(i) = 2 * A(i)`"
+_FORMS = {
+    DEF: "a file holds defs: `def f(float(N) A) -> (B) { B(i) = 2 * A(i) }`",
+    DEF_NAME: "a def has the form `def f(float(N) A) -> (B) { B(i) = 2 * A(i) }`",
+    INPUT_NAME: "an input has a type and a name: `float(N) A`",
+    OUTPUT: "outputs are names in parentheses: `-> (B)`",
+    OUTPUT_NAME: "an output is a name, with or without a type: `float(N) B`",
+    DIMENSION: "a dimension is a size such as `N`, or an integer",
+    INDEX: "an index is a name of its own, such as `i`",
+    ASSIGNMENT: _STATEMENT_FORM,
+    EXPRESSION: "write a value here, such as `A(i)` or `2`",
+    STATEMENT: _STATEMENT_FORM,
+    AFTER_STATEMENT: _STATEMENT_FORM,
+    CLAUSE: "a clause has the form `i in 0:N` or `x = 2 * i`",
+}
+"""The form of what was expected, where no advice suits the token that was found."""
+
 
 def _advice(situation: Unexpected) -> tuple[str, ...]:
     found = situation.found.text
@@ -185,4 +204,11 @@ def _advice(situation: Unexpected) -> tuple[str, ...]:
         return ("a line break ends nothing: is the line above complete?",)
     keys = ((situation.expected, found), (situation.expected, ""))
     text = _JOINED.get(situation.joined) or next((_ADVICE[k] for k in keys if k in _ADVICE), None)
-    return () if text is None else (text,)
+    return (text or _FORMS.get(situation.expected) or _insertion(situation),)
+
+
+def _insertion(situation: Unexpected) -> str:
+    """What to write where nothing better is known."""
+    if situation.found.kind is TokenKind.END:
+        return f"write {situation.expected} at the end"
+    return f"write {situation.expected} before {describe(situation.found)}"

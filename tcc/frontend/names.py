@@ -114,6 +114,7 @@ class _Reader:
                 message = f"cannot find size `{dimension.text}`"
                 notes = ("the sizes of a def are the dimensions of its inputs",)
                 help = suggestion(dimension.text, self._sizes)
+                help = help or ("leave out the type: it follows from the statements",)
                 self._report.add(
                     error("E0201", message, dimension.span, "not a size", notes=notes, help=help)
                 )
@@ -122,7 +123,10 @@ class _Reader:
         if not number.is_integer or not 1 <= integer_value(number) < 2**31:
             message = f"a dimension of `{number.text}` elements"
             notes = ("a dimension is a size or an integer from 1 to 2147483647",)
-            self._report.add(error("E0308", message, number.span, "not allowed", notes=notes))
+            help = ("write a size such as `N`, or a positive integer",)
+            self._report.add(
+                error("E0308", message, number.span, "not allowed", notes=notes, help=help)
+            )
 
     def _is_new(self, name: ast.Name) -> bool:
         text = name.text

@@ -50,7 +50,7 @@ class Operators:
 
     def invert(self, operand: Value, node: ast.Unary) -> Value | None:
         """`!e`."""
-        if not self.is_condition(operand, node.operand):
+        if not self.is_condition(operand, node.operand, below_not=True):
             return None
         return Value(tir.Unary("!", operand.expression, _BOOL), _BOOL, node.span)
 
@@ -114,11 +114,19 @@ class Operators:
             help = (f"use `fmod({a}, {b})`",)
             self._report.add(error("E0213", message, node.span, met[0].value, help=help))
             return False
-        if right.type.is_integer and (sizes := self._sizes_of_zero(right)) is not None:
+        sizes = self._sizes_of_zero(right) if right.type.is_integer else None
+        if sizes is not None and (not sizes or left.type.is_integer):
             message = f"`{expression_text(node)}` divides by zero"
             given = ", ".join(f"{s} = {self._known[s]}" for s in sizes)
             notes = (f"with {given}",) if given else ()
-            self._report.add(error("E0218", message, node.right.span, "this is 0", notes=notes))
+            help = ("divide by a number that is not 0",)
+            if sizes:
+                text = expression_text(node)
+                guarded = f"{expression_text(node.right, 4)} != 0 ? {text} : 0"
+                help = (f"choose another value there: `({guarded})`",)
+            self._report.add(
+                error("E0218", message, node.right.span, "this is 0", notes=notes, help=help)
+            )
             return False
         if node.operator == "/" and left.type.is_integer and right.type.is_integer:
             self._warn_always_zero(left, right, node)
@@ -193,13 +201,14 @@ class Operators:
             return self.is_condition(value, tree)
         return operator in EQUALITY or self._is_number(value, tree)
 
-    def is_condition(self, value: Value, tree: ast.Expression) -> bool:
-        """Report a value that should be bool and is not."""
+    def is_condition(self, value: Value, tree: ast.Expression, *, below_not: bool = False) -> bool:
+        """Report a value that should be bool and is not; `!` binds tighter than a comparison."""
         if value.type is _BOOL:
             return True
         zero = "0.0" if value.type.is_float else "0"
         message = f"a condition must be bool, and `{expression_text(tree)}` is {value.type.value}"
-        help = (f"compare it: `{expression_text(tree, 4)} != {zero}`",)
+        compared = f"{expression_text(tree, 4)} != {zero}"
+        help = (f"compare it: `({compared})`" if below_not else f"compare it: `{compared}`",)
         self._report.add(error("E0211", message, tree.span, value.type.value, help=help))
         return False
 

@@ -187,7 +187,7 @@ def _untyped(cursor: Cursor) -> Parameter:
     guess = closest(word.text, SPELLINGS)
     followed = cursor.peek(1).kind is TokenKind.NAME or cursor.peek(1).text == "("
     if followed:
-        help_lines = (f"did you mean `{guess}`?",) if guess else ()
+        help_lines = (f"did you mean `{guess}`?" if guess else "write a type, such as `float`",)
         message = f"`{word.text}` is not a type"
     else:
         help_lines = (

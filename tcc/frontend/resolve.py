@@ -52,6 +52,9 @@ class _Uses:
             self.add(name, span, in_subscript or name in other.subscripted)
 
 
+RANGE_TWICE = "given a range twice"
+
+
 def resolve(statement: ast.Assign, scope: Scope) -> StatementNames:
     """The names of a statement; what does not resolve is reported once."""
     return _Resolver(statement, scope).run()
@@ -140,7 +143,7 @@ class _Resolver:
     def _check_range(self, name: ast.Name) -> bool:
         text = name.text
         if text in self._ranges:
-            return self._clash("E0202", name, "given a range twice", self._ranges[text].index.span)
+            return self._clash("E0202", name, RANGE_TWICE, self._ranges[text].index.span)
         if text in self._lets:
             where = self._lets[text].name.span
             return self._clash("E0203", name, "a `where` name, not an index", where)
@@ -164,7 +167,12 @@ class _Resolver:
         self._ok = False
         message = f"`{name.text}` is {what}"
         labels = (Label(earlier, "here"),)
-        self._scope.report.add(error(code, message, name.span, "again", secondary=labels))
+        help = ("give one of them another name",)
+        if what == RANGE_TWICE:
+            help = ("remove one of the clauses",)
+        self._scope.report.add(
+            error(code, message, name.span, "again", secondary=labels, help=help)
+        )
         return False
 
     def _taken(self) -> Iterator[str]:
@@ -216,7 +224,10 @@ class _Resolver:
         self._early.add(name.text)
         message = f"`{name.text}` is used before `where` defines it"
         notes = ("a clause sees the names that clauses before it define",)
-        self._scope.report.add(error("E0201", message, name.span, "not defined yet", notes=notes))
+        help = (f"move the clause that defines `{name.text}` before this one",)
+        self._scope.report.add(
+            error("E0201", message, name.span, "not defined yet", notes=notes, help=help)
+        )
 
     def _everything(self, value: _Uses) -> _Uses:
         total = _Uses()
@@ -256,6 +267,8 @@ class _Resolver:
                 continue
             notes = ("an index occurs in a subscript, or has a range in `where`",)
             help = suggestion(name, near)
+            added, stated = f"`float {name}`", f"`where {name} in 0:8`"
+            help = help or (f"add it to the inputs, {added}, or state its range, {stated}",)
             message = f"cannot find `{name}`"
             label = "not a size, a tensor or an index"
             self._scope.report.add(error("E0201", message, span, label, notes=notes, help=help))
@@ -276,7 +289,8 @@ def not_written(name: str, span: Span) -> Diagnostic:
     """The error for a tensor that is read too early."""
     message = f"`{name}` is read before it is written"
     notes = ("statements run in the order in which they are written",)
-    return error("E0220", message, span, "no statement above writes it", notes=notes)
+    help = (f"assign `{name}` in a statement above, or add it to the inputs",)
+    return error("E0220", message, span, "no statement above writes it", notes=notes, help=help)
 
 
 def _fresh(name: str, taken: Iterable[str]) -> str:

@@ -240,6 +240,7 @@ def _check_depth(cursor: Cursor, statement: Assign) -> None:
                     "E0108",
                     f"this expression has more than {MAX_DEPTH} operators inside each other",
                     deep.span,
+                    "too deep",
                     notes=("in a sum without parentheses, each term contains all before it",),
                     help=("name a part of it with `where x = ...`, or write two statements",),
                 )

@@ -28,6 +28,12 @@ def suggestion(name: str, candidates: Iterable[str]) -> tuple[str, ...]:
     return () if found is None else (f"did you mean `{found}`?",)
 
 
+def element_form(tensor: str, rank: int) -> str:
+    """An element of a tensor as it may be written: `A(i, j)`."""
+    letters = [*"ijklpqrs", *(f"i{k}" for k in range(rank))][:rank]
+    return f"{tensor}({', '.join(letters)})" if rank else tensor
+
+
 def _distance(a: str, b: str, allowed: int) -> int:
     """Optimal string alignment distance; `allowed + 1` stands for anything larger."""
     if abs(len(a) - len(b)) > allowed:

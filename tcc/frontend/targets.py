@@ -32,7 +32,8 @@ def check_target(name: ast.Name, scope: Scope) -> bool:
         )
     elif (meaning := _other_meaning(text, scope)) is not None:
         message = f"`{text}` is {meaning} and cannot be written"
-        scope.report.add(error("E0203", message, name.span, meaning))
+        help = (f"write to another name, such as `{text}_out`",)
+        scope.report.add(error("E0203", message, name.span, meaning, help=help))
         if scope.meaning(text) is None or text in BUILTINS:
             scope.unclear.add(text)
     elif text not in scope.read:
@@ -89,7 +90,9 @@ def check_rank(name: ast.Name, rank: int, scope: Scope) -> bool:
         return True
     message = f"`{name.text}` has {_count(wanted, 'dimension')}, and {rank} here"
     label = Label(place, f"{_count(wanted, 'dimension')} here")
-    scope.report.add(error("E0225", message, name.span, secondary=(label,)))
+    here = _count(rank, "dimension") + " here"
+    help = (f"use {_count(wanted, 'subscript')}, or another name for this tensor",)
+    scope.report.add(error("E0225", message, name.span, here, secondary=(label,), help=help))
     return False
 
 
@@ -106,8 +109,9 @@ def declared_shape(name: str, shape: tuple[Affine, ...], scope: Scope) -> Iterat
         message = f"dimension {position} of `{name}` is declared as `{wanted}`"
         message += f", and its statement gives `{extent}`"
         label = "declared here"
+        help = (f"leave out the type, `-> ({name})`: its shape follows from the statement",)
         for difference in (wanted - extent, extent - wanted):
-            yield Requirement(difference, reason, "E0306", message, stated.span, label)
+            yield Requirement(difference, reason, "E0306", message, stated.span, label, help=help)
 
 
 def check_outputs(scope: Scope) -> None:

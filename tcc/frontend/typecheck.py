@@ -21,7 +21,7 @@ from tcc.frontend.resolve import StatementNames, not_written
 from tcc.frontend.rewrite import size_node
 from tcc.frontend.scope import OPERATORS, Scope, Symbol
 from tcc.frontend.spelling import expression_text
-from tcc.frontend.suggest import suggestion
+from tcc.frontend.suggest import element_form, suggestion
 from tcc.scalar import ScalarType
 
 WIDE = 64
@@ -216,7 +216,11 @@ class Typer:
             has = f"`{text}` has {_count(symbol.rank, 'dimension')}"
             message = f"`{expression_text(extent)}` does not exist: {has}"
             notes = ("dimensions count from 0",)
-            self._scope.report.add(error("E0221", message, extent.span, has, notes=notes))
+            last = f"the last dimension is `{text}.{symbol.rank - 1}`"
+            help = (last if symbol.rank else f"remove it: `{text}` is one value",)
+            self._scope.report.add(
+                error("E0221", message, extent.span, has, notes=notes, help=help)
+            )
             return None
         if symbol.shape is None:
             return None
@@ -261,7 +265,8 @@ class Typer:
             needs = f"{_count(symbol.rank, 'dimension')} and needs a subscript for each"
         message = f"`{name.text}` has {needs}"
         label = f"{_count(given, 'subscript')} here"
-        self._scope.report.add(error("E0208", message, tree.span, label))
+        help = (f"write an element as `{element_form(name.text, symbol.rank)}`",)
+        self._scope.report.add(error("E0208", message, tree.span, label, help=help))
         return False
 
     # -- reports ---------------------------------------------------------------------------
@@ -269,7 +274,9 @@ class Typer:
     def _wrong_arity(self, name: ast.Name, given: int) -> None:
         wanted = _count(BUILTINS[name.text].arity, "argument")
         message = f"`{name.text}` takes {wanted}, and {given} {_are(given)} given"
-        self._scope.report.add(error("E0216", message, name.span, f"needs {wanted}"))
+        form = f"{name.text}({', '.join('abc'[: BUILTINS[name.text].arity])})"
+        help = (f"it is called as `{form}`",)
+        self._scope.report.add(error("E0216", message, name.span, f"needs {wanted}", help=help))
 
     def _not_callable(self, name: ast.Name, is_index: bool) -> None:
         text = name.text
@@ -280,7 +287,8 @@ class Typer:
             what = "a size"
         if what is not None:
             message = f"`{text}` is {what}, not a tensor or a function"
-            self._scope.report.add(error("E0209", message, name.span, what))
+            hint = (f"write `{text}` alone, or the name of a tensor here",)
+            self._scope.report.add(error("E0209", message, name.span, what, help=hint))
         elif text in self._scope.defs:
             message = f"a call of `{text}` cannot be part of an expression"
             form = f"`T = {text}(...)` with names of tensors as arguments"
@@ -288,6 +296,7 @@ class Typer:
             self._scope.report.add(error("E0222", message, name.span, "a def", help=hint))
         else:
             help = suggestion(text, self._scope.readable())
+            help = help or (f"assign `{text}` in a statement above, or add it to the inputs",)
             message = f"cannot find tensor or function `{text}`"
             self._scope.report.add(error("E0201", message, name.span, "not found", help=help))
 

@@ -66,7 +66,10 @@ def _bound(
         notes = (
             "a bound adds sizes, indices and integers, and may multiply or divide by integers",
         )
-        scope.report.add(error("E0305", message, expression.span, "not affine", notes=notes))
+        help = ("multiply by integers only, or give the sizes in it a value",)
+        scope.report.add(
+            error("E0305", message, expression.span, "not affine", notes=notes, help=help)
+        )
     return form
 
 
@@ -81,11 +84,16 @@ def _is_ordered(ranges: Mapping[str, tir.Range], names: StatementNames, scope: S
             message = f"the range of `{name}` depends on `{min(used)}`"
             notes = (f"`{name}` is a left-hand index: its range is made of sizes and integers",)
             place = next(_variables(clause, used), clause.index)
-            scope.report.add(error("E0304", message, place.span, "an index variable", notes=notes))
+            help = ("bound it by sizes, and choose the value by a condition: `c ? a : b`",)
+            scope.report.add(
+                error("E0304", message, place.span, "an index variable", notes=notes, help=help)
+            )
             sound = False
         elif name not in names.indices and _reaches(name, name, ranges):
             message = f"the range of `{name}` depends on itself"
-            scope.report.add(error("E0304", message, clause.index.span, "goes in a circle"))
+            help = ("bound it by sizes and by indices whose ranges do not depend on it",)
+            place = clause.index
+            scope.report.add(error("E0304", message, place.span, "goes in a circle", help=help))
             sound = False
     return sound
 

@@ -11,7 +11,7 @@ from tcc.affine import Affine
 from tcc.diagnostics import Label, Report, error
 from tcc.frontend import tir
 from tcc.frontend.domain import OUTSIDE
-from tcc.scalar import ScalarType
+from tcc.frontend.guard import guarded_read, in_context
 from tcc.sched import islx
 from tcc.sched.scop import Access, Part, Scop, ScopStatement
 from tcc.sched.witness import (
@@ -131,7 +131,11 @@ class _Checker:
         if self._access is self._statement.write:
             message = f"`{name}` is written {side.replace('the', 'its')}"
             shape = (Label(self._tensor.span, "its shape comes from here"),)
-            report.add(error("E0352", message, span, label, secondary=shape, notes=notes))
+            inside = f"`where {escape.subscript} in {low}:{high}`"
+            help = (f"stay inside what the first statement writes: {inside}",)
+            report.add(
+                error("E0352", message, span, label, secondary=shape, notes=notes, help=help)
+            )
             return
         message = f"`{self._text}` reads {side} of `{name}`"
         report.add(error(OUTSIDE, message, span, label, notes=notes, help=self._guard(escape)))
@@ -153,10 +157,12 @@ class _Checker:
 
     def _guard(self, escape: _Escape) -> tuple[str, ...]:
         """A condition around the read that keeps it inside."""
-        subscripts = self._access.subscripts
-        if not self._access.exact or self._tensor.type is ScalarType.BOOL:
-            return ()
-        low, high = self._bounds[escape.dim]
-        inside = f"< {high}" if escape.beyond else f">= {low}"
-        read = element(self._access.tensor, subscripts).strip("`")
-        return (f"guard the read: `{escape.subscript} {inside} ? {read} : 0`",)
+        if not self._access.exact:
+            return ("guard the read by a condition on this subscript",)
+        access, bounds = self._access, self._bounds[escape.dim]
+        read = element(access.tensor, access.subscripts).strip("`")
+        bound = bounds[1] if escape.beyond else bounds[0]
+        text = guarded_read(
+            read, self._tensor.type, escape.subscript, bound, is_upper=escape.beyond
+        )
+        return (f"guard the read: `{in_context(text, self._statement.source.value, access.span)}`",)

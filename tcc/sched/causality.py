@@ -110,7 +110,7 @@ def _help(program: tir.Program, statement: ScopStatement) -> tuple[str, ...]:
         copy = f"{fresh}{indices} = {source.target}{indices}"
         return (f"copy `{source.target}` first, `{copy}`, and read `{fresh}` here",)
     if not source.text.startswith(source.target):
-        return ()
+        return (f"let another tensor than `{source.target}` hold the result",)
     return (f"write to a new tensor: `{fresh}{source.text[len(source.target) :]}`",)
 
 

@@ -132,4 +132,5 @@ def _report(
     note = f"at {where}, subscript {dim} is {index}" if where else f"subscript {dim} is {index}"
     label = f"subscript {dim} must stay in {inside.start}:{inside.stop}"
     message = f"`{text}` reads {side} of `{read.tensor}`"
-    report.add(error(OUTSIDE, message, read.span, label, notes=(note,)))
+    help = ("guard the read by a condition on its subscript: `c ? a : 0`",)
+    report.add(error(OUTSIDE, message, read.span, label, notes=(note,), help=help))

@@ -82,7 +82,7 @@ def _report(
     place = next(k for k, s in enumerate(scop.program.statements) if s is statement.source)
     first = scop.program.statements.index(later[0]) if later else place
     secondary: tuple[Label, ...] = ()
-    helps: tuple[str, ...] = ()
+    helps = (f"write every element of `{name}` that is read in a statement above",)
     label = f"no earlier statement writes this element of `{name}`"
     if first >= place:
         label = f"no earlier statement writes `{name}`"

@@ -439,10 +439,12 @@ def test_recovery_does_not_start_inside_clauses():
     assert errors(text) == [("E0103", 2, 7), ("E0103", 6, 7)]
 
 
-def test_the_help_for_a_long_chain_is_left_out():
+def test_the_help_for_a_long_chain_repeats_nothing_of_it():
     report = Report()
     parse(Source("t.tc", f"def f() -> (B) {{ B = {'a + ' * 30}b < c < d }}"), report)
-    assert [(d.code, d.help) for d in report.items] == [("E0104", ())]
+    assert [(d.code, d.help) for d in report.items] == [
+        ("E0104", ("join two comparisons by `&&`",))
+    ]
 
 
 def test_a_lost_parenthesis_is_one_error():

@@ -35,7 +35,7 @@ def test_a_read_past_the_end() -> None:
     assert found.notes == (
         "smallest case, at N = 1: iteration (0) needs index 1; dimension 0 of `X` has extent 1",
     )
-    assert found.help == ("guard the read: `n + 1 < N ? X(n + 1) : 0`",)
+    assert found.help == ("guard the read: `(n + 1 < N ? X(n + 1) : 0)`",)
     assert conditions == ()
 
 
@@ -105,7 +105,7 @@ def test_the_other_subscripts_of_a_gather_are_checked() -> None:
         }"""
     )
     assert found.primary.text == "subscript `d + 1` must stay in 0:D"
-    assert found.help == ()
+    assert found.help == ("guard the read by a condition on this subscript",)
 
 
 def test_the_index_of_a_gather_is_checked() -> None:
