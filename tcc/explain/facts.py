@@ -94,7 +94,7 @@ def explain(request: Request, compilation: Compilation) -> Explanation:
     assumed = dict.fromkeys(artifact.interface.symbolic, TYPICAL_SIZE)
     sizes = {**artifact.interface.sizes, **assumed}
     _require(compilation, sizes, assumed)
-    other = WhatIf(request, plan, sizes)
+    other = WhatIf(request, lowering, sizes)
     plans = {p.kernel: p for p in plan.kernels}
     pairs = zip(lowering.nest.kernels, lowered(compilation, sizes), strict=True)
     facts = (_kernel(n, plans[n.name], k, lowering.program, request, other) for n, k in pairs)
@@ -127,7 +127,7 @@ def _kernel(
         counted,
         roof(counted, target),
         operands,
-        {o.tensor: tuple(choices(o.tensor, plan, as_planned, other)) for o in operands},
+        {o.tensor: tuple(choices(o.tensor, nest, plan, as_planned, other)) for o in operands},
         _others(nest, plan, program, target, other) if operands else (),
         traced,
         touched(kernel, found.names, traced),
@@ -139,7 +139,7 @@ def _others(
 ) -> tuple[tuple[KernelPlan, Outcome], ...]:
     best = islice(ranked(nest, program, target, none(target)), ALTERNATIVES + 1)
     plans = [c.plan for c in best if c.plan != plan][:ALTERNATIVES]
-    pairs = [(p, other.outcome(p)) for p in plans]
+    pairs = [(p, other.outcome(nest, p)) for p in plans]
     return tuple((p, outcome) for p, outcome in pairs if not isinstance(outcome, str))
 
 

@@ -25,8 +25,9 @@ def digits(value: float) -> str:
 
 def time(microseconds: float) -> str:
     """A time in the unit that suits it."""
-    if microseconds >= _THOUSAND:
-        return f"{digits(microseconds / _THOUSAND)} ms"
+    for factor, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= factor:
+            return f"{digits(microseconds / factor)} {unit}"
     return f"{digits(microseconds)} us"
 
 

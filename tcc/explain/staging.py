@@ -74,14 +74,16 @@ def reuse(kernel: KernelNest, plan: KernelPlan, program: tir.Program) -> tuple[R
     return tuple(rows)
 
 
-def choices(tensor: str, plan: KernelPlan, as_planned: Outcome, other: WhatIf) -> Iterator[Choice]:
+def choices(
+    tensor: str, nest: KernelNest, plan: KernelPlan, as_planned: Outcome, other: WhatIf
+) -> Iterator[Choice]:
     """All ways to stage a tensor of a kernel whose plan has k-tiles."""
     for staging in reversed(Staging):
         if plan.stage(tensor) is staging:
             yield Choice(staging, True, as_planned)
         else:
             staged = tuple((dict(plan.staging) | {tensor: staging}).items())
-            yield Choice(staging, False, other.outcome(replace(plan, staging=staged)))
+            yield Choice(staging, False, other.outcome(nest, replace(plan, staging=staged)))
 
 
 def _elements(operand: Operand, spans: dict[str, int]) -> int:

@@ -1,20 +1,24 @@
-"""Other plans for one kernel of a program, compiled and predicted like the chosen one."""
+"""Other plans for one kernel of a program, lowered and predicted like the chosen one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from tcc.driver import Compilation, Request, prepare
-from tcc.errors import CompileError
-from tcc.explain.lowered import lowered
-from tcc.inputs import options_of_source
+from tcc.driver import Lowering, Request
 from tcc.kernel import ir
-from tcc.options import Options, given, spell
-from tcc.sched.plan import KernelPlan, Plan
-from tcc.source import Source
+from tcc.kernel.context import VECTOR, Context
+from tcc.kernel.lower import lower_kernel
+from tcc.kernel.simplify import simplify
+from tcc.options import resolved
+from tcc.sched.budget import needs, over_budget
+from tcc.sched.nest import KernelNest
+from tcc.sched.plan import KernelPlan
+from tcc.sched.reuse import chains
+from tcc.sched.scop import build_scop
+from tcc.sched.structure import Unstructured
 from tcc.tune.model import KernelPrediction, predict_kernel
-from tcc.tune.structure import structural
 
 
 @dataclass(frozen=True)
@@ -26,32 +30,33 @@ class Outcome:
 
 
 class WhatIf:
-    """Compiles a program under changes of its plan; the front half runs once."""
+    """Lowers kernels of a program under other plans."""
 
-    def __init__(self, request: Request, plan: Plan, sizes: Mapping[str, int]) -> None:
+    def __init__(self, request: Request, lowering: Lowering, sizes: Mapping[str, int]) -> None:
         self._request = request
-        self._plan = plan
+        self._lowering = lowering
         self._sizes = sizes
-        self._mapping = structural(request.options)
-        self._prepared: Callable[[Options], Compilation] | None = None
 
-    def outcome(self, plan: KernelPlan) -> Outcome | str:
-        """The kernel of that name under another plan; or why it is refused."""
-        names = [k.kernel for k in self._plan.kernels]
-        index = names.index(plan.kernel)
-        kernels = (*self._plan.kernels[:index], plan, *self._plan.kernels[index + 1 :])
+    def outcome(self, nest: KernelNest, plan: KernelPlan) -> Outcome | str:
+        """A kernel of the program under another plan; or why it is refused."""
+        target, program = self._request.target, self._lowering.program
+        asked = needs(nest, chains(nest, program), program, plan)
+        refused = over_budget(asked, target, target.max_shared_bytes_opt_in)
+        if refused is not None:
+            return refused
         try:
-            found = lowered(self._compiled(Plan(kernels)), self._sizes)[index]
-        except CompileError as problem:
-            return problem.diagnostics[0].message
-        target = self._request.target
-        return Outcome(found.kernel, predict_kernel(found.kernel, target, found.values))
+            lowered = lower_kernel(self._context, self._lowering.nest, nest, plan)
+        except Unstructured as reason:
+            return str(reason)
+        kernel = simplify(lowered)
+        values = {p: e.evaluate(self._sizes) for p, e in self._context.unspelled.items()}
+        return Outcome(kernel, predict_kernel(kernel, target, values))
 
-    def _compiled(self, plan: Plan) -> Compilation:
-        if self._prepared is None:
-            asked = replace(self._request.options, mapping=self._mapping, preset=None)
-            self._prepared = prepare(replace(self._request, options=asked))
-        lines = [f"  {name}: {spell(value)}" for name, value in given(self._mapping).items()]
-        lines += [f"  {line}" for line in plan.text().splitlines()]
-        text = "\n".join(["mapping:", *lines, ""])
-        return self._prepared(options_of_source(Source("<plan>", text)))
+    @cached_property
+    def _context(self) -> Context:
+        """That of the kernels which run at these sizes."""
+        program, fast = self._lowering.program, self._lowering.mapped.fast
+        if fast is not None and all(self._sizes[q] % VECTOR == 0 for q in fast.quarters):
+            return fast.context
+        bounds = bool(resolved(self._request.options).check_bounds)
+        return Context(build_scop(program), program, check_bounds=bounds)

@@ -19,8 +19,8 @@ from tcc.kernel.state import State
 from tcc.kernel.values import Values, cast, combine, identity
 from tcc.kernel.window import Windows
 from tcc.kernel.write_back import write_back
-from tcc.sched.nest import Instance, Loop, Nest, Node, instances
-from tcc.sched.plan import Plan
+from tcc.sched.nest import Instance, KernelNest, Loop, Nest, Node, instances
+from tcc.sched.plan import KernelPlan, Plan
 from tcc.sched.reuse import chain
 from tcc.sched.rows import row_form
 from tcc.sched.scop import Part
@@ -34,10 +34,13 @@ def lower(context: Context, nest: Nest, plan: Plan) -> tuple[ir.Kernel, ...]:
     Establishes: every statement instance runs in exactly one thread; every access is inside its
     tensor wherever the program's own accesses are.
     """
-    users = kernel_users(context, nest)
     plans = {p.kernel: p for p in plan.kernels}
-    states = [State(context, k, plans[k.name], users) for k in nest.kernels]
-    return tuple(_Kernel(state).lower() for state in states)
+    return tuple(lower_kernel(context, nest, k, plans[k.name]) for k in nest.kernels)
+
+
+def lower_kernel(context: Context, nest: Nest, kernel: KernelNest, plan: KernelPlan) -> ir.Kernel:
+    """The IR of one of the kernels of a nest."""
+    return _Kernel(State(context, kernel, plan, kernel_users(context, nest))).lower()
 
 
 def kernel_users(context: Context, nest: Nest) -> dict[str, frozenset[str]]:
