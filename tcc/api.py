@@ -125,12 +125,13 @@ class Kernel:
 
         `check` uses the checking build of the host device: FindingsError, a RunError, for races,
         accesses out of bounds and reads of undefined memory. CompileError for arrays that do not
-        fit (E06, E0708), and for `check` on another device (E0911). RunError when the kernel
+        fit (E06, E0708) or are masked (E0617), TypeError where `inputs` or `out` is no mapping from
+        names, CompileError for `check` on another device (E0911). RunError when the kernel
         crashes or hangs, ToolchainError when the device is not there.
         """
         from tcc.run.interop import arguments_of, call_from_cpu_memory
 
-        given = arguments_of(inputs, out or {})
+        given = arguments_of(inputs, {} if out is None else out)
         if device == "cuda" and not check and given.place is not None:
             return self._run_in_place(given)
         return call_from_cpu_memory(device_of(device, check=check), self.artifact, given)

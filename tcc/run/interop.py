@@ -58,8 +58,10 @@ def arguments_of(inputs: Mapping[str, Any], out: Mapping[str, Any]) -> Arguments
     """The arrays of a call with their libraries.
 
     CompileError: E0609 for arrays of two libraries or GPUs, E0617 for one that no device can use
-    where it is.
+    as it is. TypeError where one of them is no mapping from names.
     """
+    for what, given in (("inputs", inputs), ("out", out)):
+        _check_mapping(what, given)
     taken = {name: _placed(name, array) for name, array in inputs.items()}
     results = {name: _placed(name, array) for name, array in out.items()}
     found = [*taken.values(), *results.values()]
@@ -114,6 +116,18 @@ def results_of(interface: Interface) -> list[Argument]:
     return [t for t in interface.tensors if t.role in (Role.OUTPUT, Role.INOUT)]
 
 
+def _check_mapping(what: str, given: object) -> None:
+    """TypeError unless arrays come by name."""
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        message = f"`{what}` is a {kind}, and must be a mapping from names of tensors to arrays"
+        raise TypeError(f'{message}, such as {{"A": array}}')
+    for name in given:
+        if not isinstance(name, str):
+            message = f"the keys of `{what}` are names of tensors, and {name!r} is no string"
+            raise TypeError(message)
+
+
 def _placed(name: str, array: object) -> Placed:
     library = library_of(array)
     try:
@@ -148,7 +162,8 @@ def _unusable(name: str, array: object, problem: UnusableArray) -> Any:  # noqa:
     kind = type(array)
     text = f"{name}: {kind.__module__}.{kind.__qualname__}"
     span = Span(Source("<arrays>", text), 0, len(name))
-    return error("E0617", f"array `{name}` cannot be used where it is", span, str(problem))
+    help = (f"pass an array of NumPy, of the type and shape of `{name}`, or one on the device",)
+    return error("E0617", f"array `{name}` cannot be used as it is", span, str(problem), help=help)
 
 
 def _as_cuda(device: CudaDevice, item: Placed) -> Any:  # noqa: ANN401

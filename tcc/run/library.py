@@ -64,6 +64,8 @@ class PlainArrays:
 
     def place(self, array: Any) -> int | None:  # noqa: ANN401
         """By DLPack, else by `__cuda_array_interface__`."""
+        if isinstance(array, np.ma.MaskedArray):
+            raise UnusableArray("its mask would be lost: pass `.filled(value)` or `.data` of it")
         if hasattr(array, "__dlpack_device__"):
             kind, index = (int(value) for value in array.__dlpack_device__())
             if kind in _ON_A_GPU:

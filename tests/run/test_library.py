@@ -36,6 +36,37 @@ def codes(problem):
     return [d.code for d in problem.value.diagnostics]
 
 
+# -- what is no array, or no mapping --------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [[VALUES, 2.0], VALUES, None], ids=["list", "array", "None"])
+def test_inputs_that_are_no_mapping(scale, given):
+    with pytest.raises(TypeError, match=r"`inputs` is a .*, and must be a mapping from names"):
+        scale.run(given)
+
+
+def test_an_out_that_is_no_mapping(scale):
+    with pytest.raises(TypeError, match="`out` is a list, and must be a mapping from names"):
+        scale.run({"A": VALUES, "S": 2.0}, out=[])
+
+
+@pytest.mark.parametrize("key", [0, None, b"A"], ids=repr)
+def test_keys_that_are_no_names(scale, key):
+    with pytest.raises(TypeError, match=r"the keys of `inputs` are names of tensors, and .* is no"):
+        scale.run({key: VALUES, "S": 2.0})
+
+
+def test_a_mask_is_not_dropped(scale):
+    masked = np.ma.masked_array(VALUES, mask=VALUES > 2)
+    for call in (lambda: scale(masked, 2.0), lambda: scale.run({"A": masked, "S": 2.0})):
+        with pytest.raises(tcc.CompileError, match="its mask would be lost") as problem:
+            call()
+        assert codes(problem) == ["E0617"]
+    with pytest.raises(tcc.CompileError, match="its mask would be lost"):
+        scale(VALUES, 2.0, out=np.ma.masked_array(VALUES))
+    np.testing.assert_array_equal(scale(masked.filled(0), 1.0), np.where(VALUES > 2, 0, VALUES))
+
+
 # -- NumPy, and what speaks its protocols ---------------------------------------------------
 
 
