@@ -125,7 +125,14 @@ class _Reader:
                 first = Label(seen[key.text], "first value")
                 message = f"`{_join(path, key.text)}` is given twice"
                 self._report.add(
-                    error("E0504", message, key.span, "second value", secondary=(first,))
+                    error(
+                        "E0504",
+                        message,
+                        key.span,
+                        "second value",
+                        secondary=(first,),
+                        help=("remove one of them",),
+                    )
                 )
             else:
                 seen[key.text] = key.span

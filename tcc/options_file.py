@@ -151,7 +151,7 @@ class _Composer:
 
     def _refuse(self, event: yaml.Event, what: str, help: str) -> None:
         message = f"options files do without {what}"
-        self._report.add(error("E0507", message, self._span(event), help=(help,)))
+        self._report.add(error("E0507", message, self._span(event), "not read", help=(help,)))
 
     def _span(self, event: yaml.Event) -> Span:
         return Span(self._source, event.start_mark.index if event.start_mark else 0, _end(event))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from tests.frontend.test_mutations import PROGRAMS, mutant, tokens
 from tests.test_cases import checked
 from tests.test_codes import compiled
 
+ROOT = Path(__file__).parents[1]
 REJECTED = case_files.rejected()
 OF_THE_LANGUAGE = re.compile("E0[1-4]|E09|W0")
 EXAMPLES = [
@@ -137,3 +140,23 @@ def test_mutants_teach():
         elaborate_all(module, report)
         for found in report.items:
             assert_teaches(found)
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every place that makes a finding about a program or its plan."""
+    for folder in ("frontend", "sched"):
+        for path in sorted((ROOT / "tcc" / folder).glob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    yield f"{path.name}:{node.lineno}", node
+
+
+def test_every_place_gives_a_label_and_a_help():
+    """Also the places that no example reaches."""
+    wanted = {"error": (4, None), "warning": (4, None), "Requirement": (6, 8)}
+    found = [(place, c, *wanted[c.func.id]) for place, c in calls() if c.func.id in wanted]
+    assert len(found) > 80
+    for place, call, label, help in found:
+        named = {k.arg for k in call.keywords}
+        assert len(call.args) >= label or "label" in named, place
+        assert "help" in named or (help is not None and len(call.args) >= help), place

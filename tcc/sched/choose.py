@@ -101,7 +101,8 @@ class _Chooser:
         wanted = needs(kernel, found, self._program, plan)
         problem = over_budget(wanted, self._target, self._wished.shared_bytes)
         if problem is not None:
-            self._report.add(error("E0524", problem, place, f"in `{kernel.name}`"))
+            help = ("choose fewer values for each thread, smaller tiles, or less staging",)
+            self._report.add(error("E0524", problem, place, f"in `{kernel.name}`", help=help))
 
     def _place(self) -> Span:
         """The given option that most probably asks for too much."""

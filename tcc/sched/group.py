@@ -71,7 +71,12 @@ class _Grouping:
 
     def _report_(self, path: str, message: str, note: str = "") -> None:
         notes = (note,) if note else ()
-        self._report.add(error("E0526", message, self._options.place(path), notes=notes))
+        help = ("remove `kernels`: the compiler groups the statements then",)
+        self._report.add(
+            error(
+                "E0526", message, self._options.place(path), "not possible", notes=notes, help=help
+            )
+        )
 
     # -- names -----------------------------------------------------------------------------
 

@@ -122,7 +122,8 @@ class _Reader:
                 f"the digits of `{dim.name}` reach {plan.covered} of the {plan.tile} values of "
                 f"a tile"
             )
-            self._report.add(error("E0523", message, self._options.place(path)))
+            help = (f"write `tile {plan.covered}`, or digits that reach {plan.tile}",)
+            self._contradiction(path, message, help)
         return plan
 
     def _check_bounds(self, plans: Iterable[DimPlan]) -> None:
@@ -137,7 +138,7 @@ class _Reader:
                 message = f"`{first}` and `{plan.dim}` share the blocks along {axis}"
                 path = f"{self._path}.parallel.{plan.dim}"
                 help = (f"give the number of blocks with `{first}`",)
-                self._report.add(error("E0523", message, self._options.place(path), help=help))
+                self._contradiction(path, message, help)
 
     # -- reduction loops and rows ----------------------------------------------------------
 
@@ -154,7 +155,10 @@ class _Reader:
                     "that are sums of indices, and which no other statement of their loops uses"
                 )
                 place = self._options.place_of_name(f"{self._path}.loops.{name}")
-                self._report.add(error("E0525", message, place, notes=(note,)))
+                help = (f"remove `{name}` here",)
+                self._report.add(
+                    error("E0525", message, place, "cannot be cut", notes=(note,), help=help)
+                )
         for chain in found:
             own = [d.name for d in chain.loops]
             missing = [n for n in own if n not in self._given.loops]
@@ -163,8 +167,7 @@ class _Reader:
         plans = [self._loop(n) for n in tilable if n in self._given.loops]
         made = tuple(p for p in plans if p is not None)
         for plan, problem in _loop_problems(made, dims, has_row=self._given.row is not None):
-            path = f"{self._path}.loops.{plan.dim}"
-            self._report.add(error("E0523", problem, self._options.place(path)))
+            self._contradiction(f"{self._path}.loops.{plan.dim}", problem)
         return made
 
     def _loop(self, name: str) -> LoopPlan | None:
@@ -196,7 +199,8 @@ class _Reader:
         thread = found.get("thread")
         if form is None:
             message = f"`{self._kernel.name}` has no rows that threads can share"
-            self._report.add(error("E0525", message, self._options.place(path)))
+            place, help = self._options.place(path), ("remove `row`",)
+            self._report.add(error("E0525", message, place, "no rows", help=help))
             return None
         if thread is None or thread.axis is None:
             self._wrong(path, "`row` needs `thread.x` or `thread.y`")
@@ -204,7 +208,7 @@ class _Reader:
         vector = found.get("vector")
         row = RowPlan(_number(thread), _number(vector), thread.axis, "keep" in found)
         for problem in _row_problems(row, form, dims):
-            self._report.add(error("E0523", problem, self._options.place(path)))
+            self._contradiction(path, problem)
         return row
 
     def _staging(self) -> tuple[tuple[str, Staging], ...]:
@@ -273,7 +277,19 @@ class _Reader:
 
     def _wrong(self, path: str, message: str, note: str = "") -> None:
         notes = (note,) if note else ()
-        self._report.add(error("E0521", message, self._options.place(path), notes=notes))
+        place, help = (
+            self._options.place(path),
+            ("start from the digits that `tcc compile --emit plan` prints",),
+        )
+        self._report.add(
+            error("E0521", message, place, "not possible here", notes=notes, help=help)
+        )
+
+    def _contradiction(
+        self, path: str, message: str, help: tuple[str, ...] = ("change one of the numbers",)
+    ) -> None:
+        place = self._options.place(path)
+        self._report.add(error("E0523", message, place, "does not fit together", help=help))
 
     def _incomplete(self, part: str, missing: Sequence[str]) -> None:
         path = f"{self._path}.{part}"
@@ -281,7 +297,8 @@ class _Reader:
         place = self._options.place(path if given else self._path)
         names = ", ".join(f"`{n}`" for n in missing)
         message = f"the plan of `{self._kernel.name}` leaves out {names}"
-        self._report.add(error("E0523", message, place))
+        help = (f"add {names} below `{part}`",)
+        self._report.add(error("E0523", message, place, "not all there", help=help))
 
     def _known(self, part: str, names: Iterable[str], kind: str, known: Sequence[str]) -> None:
         for name in names:

@@ -16,6 +16,7 @@ def unknown(kind: str, name: str, known: Iterable[str], place: Span) -> Diagnost
     help = suggestion(name, names)
     listed = ", ".join(f"`{n}`" for n in names)
     notes = () if help or not names else (f"there {_are(names)} {listed}",)
+    help = help or (f"remove `{name}`",)
     return error("E0522", message, place, f"no {kind}", notes=notes, help=help)
 
 
@@ -26,7 +27,8 @@ def not_stageable(tensor: str, place: Span) -> Diagnostic:
         "a block copies boxes of tensors that its kernel reads at sums of indices and does not "
         "write, and not where threads share rows"
     )
-    return error("E0525", message, place, notes=(note,))
+    help = (f"remove `{tensor}` here",)
+    return error("E0525", message, place, "cannot be staged", notes=(note,), help=help)
 
 
 def _are(names: list[str]) -> str:
