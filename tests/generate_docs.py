@@ -160,7 +160,8 @@ def _option_row(entry: Entry) -> tuple[str, str, str]:
 
 def idle_options() -> str:
     """The mapping options that no pass follows, with what the compiler says of them."""
-    read = {name for path in (ROOT / "tcc").rglob("*.py") for name in _options_read(path)}
+    paths = (p for p in (ROOT / "tcc").rglob("*.py") if p.name != "idle.py")
+    read = {name for path in paths for name in _options_read(path)}
     names = [name for name in options_of(MappingOptions) if name not in read]
     return table(("option", "why"), ((f"`{name}`", _idle_reason(name)) for name in names))
 

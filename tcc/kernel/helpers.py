@@ -18,6 +18,10 @@ HELPERS: Mapping[str, str] = {
 }""",
     "minimum": "template <typename T> HD T minimum(T a, T b) { return b < a ? b : a; }",
     "maximum": "template <typename T> HD T maximum(T a, T b) { return a < b ? b : a; }",
+    # One multiplication of 32 to 64 bits. A product of operands that are widened first takes three.
+    "row_start": """HD long long row_start(unsigned row, unsigned length) {
+  return (long long)((unsigned long long)row * length);
+}""",
     # A subscript that comes from data; what is printed leaves the kernel with the error.
     "inside": """template <typename T>
 __device__ __forceinline__ T inside(T index, long long extent, const char* what) {

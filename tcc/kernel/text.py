@@ -229,14 +229,27 @@ class Printer(AffinePrinter):
         """The row-major offset, in Horner form; 64 bits where the buffer asks for it."""
         start, rest = _first_row(*merge_rows(buffer.shape, index))
         text, level = self._index(start)
-        if buffer.wide and (rest or not (isinstance(start, Affine) and start.is_constant)):
+        if buffer.wide and rest and self._is_row(start, rest[0][0]):
+            (extent, position), *rest = rest
+            self.helpers.add("row_start")
+            text, level = f"row_start({text}, {self.affine(extent)})", ATOM
+            text, level = self._plus((text, level), position)
+        elif buffer.wide and (rest or not (isinstance(start, Affine) and start.is_constant)):
             text, level = f"(long long){wrap((text, level), UNARY)}", UNARY
         for extent, position in rest:
-            column = self._index(position)
-            text, level = f"{wrap((text, level), UNARY)} * {self.factor(extent)}", PRODUCT
-            if column[0] != "0":
-                text, level = f"{text} + {wrap(column, SUM)}", SUM
+            row = f"{wrap((text, level), UNARY)} * {self.factor(extent)}", PRODUCT
+            text, level = self._plus(row, position)
         return text
+
+    def _is_row(self, row: Index, extent: Affine) -> bool:
+        """Whether the start of a row is a product of two numbers that are not negative."""
+        forms = (row, extent)
+        lows = [self.lowest(f) if isinstance(f, Affine) else None for f in forms]
+        return all(low is not None and low >= 0 for low in lows)
+
+    def _plus(self, row: Part, position: Index) -> Part:
+        column = self._index(position)
+        return row if column[0] == "0" else (f"{row[0]} + {wrap(column, SUM)}", SUM)
 
     def _index(self, index: Index) -> Part:
         if isinstance(index, Affine):

@@ -63,7 +63,9 @@ class TileCopy:
         if not self._hoisted:
             return result
         position, here = self._position(), (var(self._round),)
-        source = ir.Int(_flat(self._fetched(), self._tile.source.shape))
+        start = self._tile.origin(self._tile.probe)
+        steps = (at - o for at, o in zip(self._fetched(start), start, strict=True))
+        source = ir.Int(_flat(tuple(steps), self._tile.source.shape))
         body: list[ir.Statement] = [
             ir.Store(self._source, here, source),
             ir.Store(self._target, here, ir.Int(self._tile.offset(position))),
@@ -165,7 +167,7 @@ class TileCopy:
         """Where one lane of this thread's vector is in global memory."""
         tile, origin = self._tile, self._tile.origin(number)
         if not self._hoisted:
-            *outer, last = (o + p for o, p in zip(origin, self._fetched(), strict=True))
+            *outer, last = self._fetched(origin)
             return tile.source, (*outer, last + lane)
         flat = replace(tile.source, shape=(const(1),))
         base = ir.Int(_flat(origin, tile.source.shape) + lane)
@@ -242,17 +244,24 @@ class TileCopy:
         *outer, last = self._coordinates()
         return (*outer, last * self.width)
 
-    def _fetched(self) -> tuple[Affine, ...]:
-        """The position that is fetched for `_position`."""
-        tile = self._tile
-        origin = tile.origin(tile.probe)
+    def _fetched(self, origin: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        """Subscripts of what is fetched for `_position` of a box.
+
+        64-bit offsets need a row that is seen not to be negative; otherwise the start of the box
+        stays outside, where fewer instructions depend on the thread.
+        """
+        source = self._tile.source
         steps = [1] * (len(origin) - 1) + [self.width]
-        return tuple(
-            minimum(at, extent - step - start) if dim in self._clamped else at
-            for dim, (at, extent, step, start) in enumerate(
-                zip(self._position(), tile.source.shape, steps, origin, strict=True)
-            )
-        )
+        found: list[Affine] = []
+        for dim, (at, step, start) in enumerate(zip(self._position(), steps, origin, strict=True)):
+            last = source.shape[dim] - step
+            if dim not in self._clamped:
+                found.append(start + at)
+            elif source.wide:
+                found.append(minimum(start + at, last))
+            else:
+                found.append(start + minimum(at, last - start))
+        return tuple(found)
 
     def _past_the_end(self) -> frozenset[int]:
         """The dimensions that do not move with the k-tiles and in which the box may end outside."""

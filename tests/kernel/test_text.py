@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcc.affine import Affine, const, var
+from tcc.affine import Affine, const, minimum, var
 from tcc.kernel import ir
 from tcc.kernel.helpers import helper_texts
 from tcc.kernel.prove import Scope
@@ -192,6 +192,20 @@ def test_offsets() -> None:
     assert offset(const(2), j, k, wide=True) == "((long long)2 * N + j) * 4 + k"
     assert offset(i, j, k, wide=True) == "((long long)i * N + j) * 4 + k"
     assert offset(const(0), j, k, wide=True) == "(long long)j * 4 + k"
+
+
+def test_the_start_of_a_row_is_one_product_of_unsigned_numbers() -> None:
+    """Where row and length are seen not to be negative; what follows is in 64 bits, too."""
+    helpers: set[str] = set()
+    known = Printer({"M": (1, None), "N": (1, None)}, helpers)
+    known.scopes.append(Scope("i", const(0), var("M")))
+    array = ir.Buffer("a", ir.Space.GLOBAL, I32, (var("M"), var("N"), const(4)), wide=True)
+    assert known.offset(array, (var("i"), var("j"), var("k"))) == ("(row_start(i, N) + j) * 4 + k")
+    clamped = minimum(var("i") + 8, var("M") - 1)
+    assert known.offset(array, (clamped, const(0), const(0))).startswith("row_start(minimum(")
+    assert helpers == {"row_start", "minimum"}
+    below = known.offset(array, (var("i") - 1, var("j"), const(0)))
+    assert below == "((long long)(i - 1) * N + j) * 4"
 
 
 def test_unsigned_subscripts_are_widened() -> None:

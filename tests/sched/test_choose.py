@@ -7,6 +7,7 @@ import pytest
 from tcc.api import Kernel
 from tcc.api import compile as tcc_compile
 from tcc.errors import CompileError
+from tcc.sched.idle import REASONS
 from tcc.sched.plan import KernelPlan, Staging
 from tests.sched.programs import CONVOLUTION, GEMM, SOFTMAX, TRANSPOSE
 
@@ -246,11 +247,11 @@ def test_fixed_parameters_give_the_same_kernels() -> None:
 
 
 def test_options_without_effect_are_noted() -> None:
-    kernel = compiled(GEMM, SQUARE, tile_imperfectly_nested=True, private_depth=4)
-    notes = " ".join(kernel.compilation.notes)
-    assert "`tile_imperfectly_nested` has no effect" in notes
-    assert "`private_depth` has no effect" in notes
+    asked = {name: True for name in REASONS} | {"private_depth": 0}
+    notes = compiled(GEMM, SQUARE, **asked).compilation.notes
+    assert notes == tuple(f"`{name}` has no effect: {why}" for name, why in REASONS.items())
     assert compiled(GEMM, SQUARE).compilation.notes == ()
+    assert compiled(GEMM, SQUARE, preset="naive").compilation.notes == ()
 
 
 # -- what is refused -----------------------------------------------------------------------
