@@ -29,6 +29,7 @@ from tcc.inputs import options_of_data
 from tcc.options import Options
 from tcc.source import Source
 from tcc.target import DEFAULT_TARGET, TARGETS
+from tcc.tune.devices import Where, placed
 from tcc.tune.model import predict_time
 from tcc.tune.session import Asked, tune
 from tcc.tune.tuner import Tried
@@ -140,7 +141,8 @@ class _Silent:
 
 def _searched(asked: Request, seconds: float) -> tuple[float | None, int]:
     """The best verified plan of a search, and how many candidates came back."""
-    found = tune(asked, Asked(end=time.monotonic() + seconds, seed=SEED), _Silent())
+    end = time.monotonic() + seconds
+    found = tune(placed(asked, Where()), Asked(end=end, seed=SEED), _Silent())
     return None if found.best is None else found.best.time_us, len(found.tried)
 
 
