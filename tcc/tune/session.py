@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcc.driver import Request
-from tcc.tune.database import Database, distance
+from tcc.tune.database import Database
 from tcc.tune.devices import Place
 from tcc.tune.evaluate import Evaluation, Job, Times
 from tcc.tune.key import from_canonical, key_of, to_canonical
 from tcc.tune.objective import Ranking
-from tcc.tune.record import Key, Measurement, State
+from tcc.tune.record import Key, Measurement
 from tcc.tune.search import Proposal, Scope
 from tcc.tune.space import Space
 from tcc.tune.starts import Start, Starts
@@ -100,26 +100,15 @@ class _Store:
         """The best plans of the closest other sizes, with their origin."""
         if self._database is None or self._key is None:
             return
-        best: dict[Key, str] = {}
-        for key, found in self._database.entries(state=State.DONE):
-            if _is_neighbour(key, self._key):
-                best.setdefault(key, self._spelled(found.plan, key))
-        near = self._key
-        for key in sorted(best, key=lambda k: distance(k, near))[:NEIGHBOURS]:
-            yield (
-                best[key],
-                "tuned for " + " ".join(f"{n}={v}" for n, v in key.spelled_sizes.items()),
-            )
+        own = self._key
+        near = [e for e in self._database.by_distance(own) if e[0].sizes != own.sizes]
+        for key, found in near[:NEIGHBOURS]:
+            sizes = " ".join(f"{n}={v}" for n, v in key.spelled_sizes.items())
+            yield found.plan, f"tuned for {sizes}"
 
     def _spelled(self, plan: str, key: Key) -> str:
         """A plan of a program that differs in names, under the names of this one."""
         return from_canonical(to_canonical(plan, key), self._key or key)
-
-
-def _is_neighbour(one: Key, other: Key) -> bool:
-    same = (one.program, one.dtypes, one.target) == (other.program, other.dtypes, other.target)
-    named = [n for n, _ in one.sizes] == [n for n, _ in other.sizes]
-    return same and named and one.sizes != other.sizes
 
 
 def _known(store: _Store, starts: Starts) -> Iterator[Tried]:
