@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from tcc.options import Options, resolved
 
-
 REASONS: Mapping[str, str] = {
     "tile_imperfectly_nested": "every statement is cut by the same tile sizes anyway",
     "outer_schedule_allow_skewing": "loops run over single indices",
