@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from tcc.cli_run import run_command, verify_command
 from tcc.cli_session import Session, put
 from tcc.cli_tune import tune_command
 from tcc.errors import CompileError, InternalError, TccError, UsageError
+from tcc.snippet import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 EXIT_INTERNAL = 70
@@ -109,7 +111,7 @@ def _answer(session: Session, problem: Exception) -> int:
         case click.exceptions.Exit():
             return problem.exit_code
         case click.ClickException():
-            problem.show()
+            _show(problem)
             return problem.exit_code
         case CompileError() | UsageError():
             session.fail(problem, problem.diagnostics)
@@ -123,6 +125,13 @@ def _answer(session: Session, problem: Exception) -> int:
             return UsageError.exit_code
         case _:
             return _crash(session, problem)
+
+
+def _show(problem: click.ClickException) -> None:
+    """What click says of the words; words may hold what moves the cursor."""
+    said = io.StringIO()
+    problem.show(said)
+    click.echo("\n".join(map(shown, said.getvalue().splitlines())), err=True)
 
 
 def _discard_stdout() -> None:

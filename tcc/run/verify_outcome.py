@@ -17,6 +17,8 @@ class Kind(StrEnum):
     WRONG = "wrong"
     CRASH = "crash"
     HANG = "hang"
+    PROGRAM = "program"
+    """The program itself reads outside a tensor, with these data: no kernel can be right."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Trial:
     def ok(self) -> bool:
         """Whether the kernels agree."""
         return self.failure is None
+
+    @property
+    def is_undefined(self) -> bool:
+        """Whether the program has no meaning on these data."""
+        return self.failure is not None and self.failure.kind is Kind.PROGRAM
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tcc.artifact import Artifact
 from tcc.errors import RunError
 from tcc.options import VerifyOptions
 from tcc.run.device import Array, Device
+from tcc.run.findings import FindingKind
 from tcc.run.host import HostDevice, Order
 from tcc.run.verify_bound import Response, noise_response, relative_bounds
 from tcc.run.verify_compare import Comparison, compare, differing, poisoned
@@ -24,7 +25,7 @@ from tcc.run.verify_explain import (
     wrong_value,
 )
 from tcc.run.verify_inputs import Domain, Style, draw
-from tcc.run.verify_outcome import Failure, Trial
+from tcc.run.verify_outcome import Failure, Kind, Trial
 from tcc.run.verify_sizes import points
 
 RESPONSE_POINTS = 1 << 26
@@ -118,8 +119,11 @@ class _Run:
         try:
             expected = self.expected
         except RunError as problem:
-            return crash(self._domain, problem, "", of="the reference kernel fails: ")
+            inputs = draw(self._domain, Style.NORMAL, self._settings.seed)
+            fault = self._program_fault(inputs)
+            return fault or crash(self._domain, problem, "", of="the reference kernel fails: ")
         found = self._disagreement(expected.inputs, expected.outputs)
+        found = found and (self._program_fault(expected.inputs) or found)
         if found is None or expected.style is Style.NORMAL:
             return found
         return replace(found, details=(*found.details, f"inputs: {expected.style.value}"))
@@ -143,6 +147,26 @@ class _Run:
         if not any(c.compared for c in self.comparisons):
             return Failure("the blocks that ran wrote no element of any output")
         return order_matters(self._domain, results[0], results[-1])
+
+    def _program_fault(self, inputs: Mapping[str, Array]) -> Failure | None:
+        """A read outside of a tensor that the reference kernel has, too.
+
+        A condition on data may keep it from happening, or not.
+        """
+        if self._settings.device != "host":
+            return None
+        timeout_s = self._settings.options.timeout_s * CHECKING_COST
+        sizes = {n: self._domain.sizes[n] for n in self._pair.reference.interface.symbolic}
+        device = HostDevice(check=True, timeout_s=timeout_s)
+        try:
+            found = device.check(self._pair.reference, inputs, sizes).findings
+        except RunError:
+            return None
+        read = next((f for f in found if f.kind is FindingKind.OUT_OF_BOUNDS), None)
+        if read is None:
+            return None
+        statement = () if read.statement is None else (f"in `{read.statement}`",)
+        return Failure(f"the program itself {read.message}", statement, Kind.PROGRAM)
 
     @cached_property
     def expected(self) -> Expected:

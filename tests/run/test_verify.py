@@ -236,6 +236,21 @@ def test_nan_against_a_number(breaks: Callable[..., None]) -> None:
     assert re.match(r"`B\(0\)` is -?nan, the reference has ", failure.summary)
 
 
+def test_reads_that_a_condition_on_data_does_not_prevent() -> None:
+    """At the given sizes the condition keeps them inside; at others it is the program's fault."""
+    text = "def f(float(M) A) -> (B) { B(i) = A(i) > -10000 ? A(2 * i - 1) : 0 where i in 1:3 }"
+    asked = request(text, M=7)
+    for check in (False, True):
+        outcome = run(asked, check=check, awkward=4)
+        assert outcome.ok, outcome.text()
+        assert len(outcome.trials) > 1
+        reasons = {s.reason for s in outcome.skips if not s.reason.startswith("rejected")}
+        assert reasons == ({"the program itself reads past the end of `A`: element 3 of 3"})
+        outcome = run(request(text, M=3), check=check, awkward=0)
+        assert not outcome.ok
+        assert "the program itself reads past the end of `A`: element 3 of 3" in outcome.text()
+
+
 def test_gathers_stay_in_range() -> None:
     text = "def f(float(E, D) T, int32(B) I) -> (O) { O(b, d) = T(I(b) + 1, d) }"
     outcome = run(request(text), awkward=6)
