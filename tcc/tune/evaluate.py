@@ -24,17 +24,12 @@ from tcc.tune.verifier import Verifier
 
 PREPARED = 32
 """Front halves that an evaluator keeps."""
-<<<<<<< ours
-_STATES = {Kind.WRONG: State.WRONG, Kind.CRASH: State.CRASHED, Kind.HANG: State.TIMED_OUT}
-=======
-REJECTED_TEXT = "error[E0702]"
 _STATES = {
     Kind.WRONG: State.WRONG,
     Kind.CRASH: State.CRASHED,
     Kind.HANG: State.TIMED_OUT,
     Kind.PROGRAM: State.CRASHED,
 }
->>>>>>> theirs
 Sizes: TypeAlias = Mapping[str, int]
 
 
