@@ -160,11 +160,13 @@ def _by_buffer(accesses: Iterable[Access], stores: bool) -> dict[str, list[Acces
 def _union(group: Sequence[Access], blocks: Mapping[str, Range], fixed: int) -> float:
     """Bytes of the box around several accesses of one buffer; at most those of their boxes."""
     boxes = [_box(a, blocks, fixed) for a in group]
+    each = sum(_bytes(b, a) for b, a in zip(boxes, group, strict=True))
+    if len({len(box) for box in boxes}) > 1:  # copies may take a tensor as one row
+        return each
     hull = [
         Side(min(s.low for s in sides), max(s.high for s in sides), max(s.density for s in sides))
         for sides in zip(*boxes, strict=True)
     ]
-    each = sum(_bytes(b, a) for b, a in zip(boxes, group, strict=True))
     return min(_bytes(hull, group[0]), each)
 
 

@@ -18,6 +18,7 @@ from tcc.tune.lanes import Lanes, evaluate, linear, spread, thread_axes
 WIDEST_BYTES = 16
 _SCATTER = 7919
 """A prime: makes subscripts that come from data as good as random."""
+_FARTHEST = 1 << 31
 
 _INTEGER = ("+", "-", "*", "/", "%", "min", "max")
 
@@ -152,7 +153,7 @@ class Places:
         """Values that stand for those of data: far apart wherever what they depend on differs."""
         total: Lanes | int = 0
         for name in sorted(self.variables((expression,))):
-            total = (total + self.values.get(name, 0)) * _SCATTER
+            total = (total + self.values.get(name, 0)) * _SCATTER % _FARTHEST
         return total
 
     def variables(self, index: Index) -> frozenset[str]:

@@ -15,6 +15,7 @@ from tcc.frontend import tir
 from tcc.options import STRATEGIES, MappingOptions, Options, given, resolved, spell
 from tcc.sched.nest import Nest
 from tcc.sched.plan import Plan
+from tcc.sched.wishes import wanted_parts
 
 STRUCTURAL = (
     "outer_schedule_fusion_strategy",
@@ -53,8 +54,8 @@ class Structure:
 def structural(options: Options) -> MappingOptions:
     """What given options say about the structure, and what they demand of every plan."""
     mapping = resolved(options)
-    names = (*STRUCTURAL, *KEPT)
-    return replace(MappingOptions(), **{n: getattr(mapping, n) for n in names})
+    found = {n: getattr(mapping, n) for n in (*STRUCTURAL, *KEPT)}
+    return replace(MappingOptions(), **{**found, "split": wanted_parts(mapping)})
 
 
 def kept(options: Options) -> MappingOptions:

@@ -30,7 +30,7 @@ from tcc.run.verify_trial import Expected, Pair, Settings, expect, try_pair
 T = TypeVar("T")
 Sizes: TypeAlias = Mapping[str, int]
 
-RUN_POINTS = 1 << 22
+RUN_POINTS = 1 << 20
 """Statement instances that one run of a candidate should have: beyond, blocks are sampled."""
 REFERENCE_POINTS = 1 << 31
 """Statement instances up to which the reference kernel is run, once for all candidates."""

@@ -10,8 +10,11 @@ from tcc.driver import compile_program
 from tcc.inputs import options_of_source
 from tcc.sched.plan import Staging
 from tcc.source import Source
+from tcc.target import TARGETS
 from tcc.tune.domains import digit_values
+from tcc.tune.model import predict_time
 from tcc.tune.space import Space
+from tcc.tune.starts import Starts
 from tests.tune.programs import ROWS, kernel_space, request, space_of, spec
 
 
@@ -41,9 +44,12 @@ def plans_differ_in_nothing(space: Space, one: object, other: object) -> bool:
     return texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("name", ["gemm", "softmax", "transpose", "moments"])
+@pytest.mark.parametrize("name", ["gemm", "log_softmax", "transpose", "lut2"])
 def test_random_points_compile(name: str) -> None:
-    """Valid by construction: what fits the budget is accepted by the compiler as it stands."""
+    """Valid by construction: what fits the budget is accepted by the compiler as it stands.
+
+    And the model has a time for it.
+    """
     space, _ = space_of(spec(name))
     rng = random.Random(1)
     for _ in range(8):
@@ -54,6 +60,7 @@ def test_random_points_compile(name: str) -> None:
         found = structure.compile(options)
         assert found.plan == candidate.plan
         assert found.artifact is not None
+        assert 0.5 < predict_time(found, TARGETS["sm_90"]).time_us < 1e6
 
 
 def test_a_text_gives_its_structure_again() -> None:
@@ -68,6 +75,18 @@ def test_a_text_gives_its_structure_again() -> None:
         assert found.plan == start.plan
         assert found.lowering is not None
         assert found.lowering.nest == structure.nest
+
+
+def test_a_preset_gives_the_structure_that_it_compiles_to() -> None:
+    """With tile sizes no reduction is split, unless that is asked for."""
+    asked = spec("full_reduction")
+    starts = Starts(asked)
+    found = {s.origin: s.candidate for s in starts.all([])}
+    whole = compile_program(request(asked.source.text, asked.sizes, "preset: naive"))
+    assert whole.lowering is not None
+    chosen = found["preset naive"]
+    assert starts.structures.all[chosen.structure].nest == whole.lowering.nest
+    assert chosen.plan == whole.plan
 
 
 def test_the_size_counts_what_can_be_chosen() -> None:
