@@ -91,21 +91,25 @@ class Verifier:
         """The candidate beside the reference kernel, at each of the sizes to verify at."""
         program, sizes = present(found.program), self._request.sizes
         if program.sizes:
-            for chosen in self._awkward(found, sizes):
+            for chosen in self._awkward(found, found, sizes):
                 at = compile_program(replace(self._request, sizes=chosen), stop_after="check")
                 yield from self._pair(present(at.program), chosen, found)
         elif _is_small(program, sizes):
             yield from self._pair(program, sizes, found)
         else:
-            for chosen in self._awkward(compiled({}), {}):
+            # The plan may be one that open sizes do not allow: only the program is opened.
+            opened = compile_program(replace(self._request, sizes={}), stop_after="check")
+            for chosen in self._awkward(opened, found, {}):
                 at = compiled(chosen)
                 yield from self._pair(present(at.program), chosen, at)
 
-    def _awkward(self, found: Compilation, fixed: Sizes) -> list[dict[str, int]]:
-        """Small sizes around the tiles of the candidate, in the order of the given ones."""
-        program, plan = present(found.program), present(found.plan)
+    def _awkward(
+        self, opened: Compilation, found: Compilation, fixed: Sizes
+    ) -> list[dict[str, int]]:
+        """Small values of open sizes around the tiles of a candidate, in the order of the sizes."""
+        program, plan = present(opened.program), present(found.plan)
         chosen = awkward_sizes(
-            program, found.preconditions, plan, fixed, max(KINDS) + 1, self._seed
+            program, opened.preconditions, plan, fixed, max(KINDS) + 1, self._seed
         )
         order = dict.fromkeys((*self._request.sizes, *program.sizes))
         kinds = [chosen[k] for k in KINDS if k < len(chosen)] or list(chosen[:1])
