@@ -46,7 +46,7 @@ class Printer(AffinePrinter):
             return parts[0][0]
         return " && ".join(wrap(p, PRECEDENCE["&&"] + 1) for p in parts)
 
-    def _value(self, expression: ir.Expression) -> Part:
+    def _value(self, expression: ir.Expression) -> Part:  # noqa: C901 - one case a node
         match expression:
             case ir.Const(value, type):
                 return literal(value, type)
