@@ -6,9 +6,9 @@ shared memory) and table "Throughput of Native Arithmetic Instructions" (lanes).
 of the architectures add that each block reserves 1 KiB of shared memory from sm_80 on; the units of
 allocation are those of `cuda_occupancy.h` of toolkit 13.0. Where the figures of the memory paths,
 which only predictions use, come from is said in docs/model.md. Counts of SMs, clocks, caches and
-memory bandwidth belong to one board of each architecture, named in `board`, and are those of its data
-sheet or white paper (B200: as its driver reports them); they steer choices and predictions, never
-what is correct.
+memory bandwidth belong to one board of each architecture, named in `board`, and are those of its
+data sheet or white paper (B200: as its driver reports them); they steer choices and
+predictions, never what is correct.
 """
 
 from __future__ import annotations
