@@ -44,7 +44,7 @@ def evaluated(found: GpuBench, *threads: int) -> dict[int, Evaluation]:
 
 
 def test_times_faults_and_the_rival(tmp_path: Path) -> None:
-    with bench(Job(request(), tmp_path), deadline_s=15.0) as found:
+    with bench(Job(request(), tmp_path), deadline_s=10.0) as found:
         ends = evaluated(found, 8, 2, 4, 16, 2000, 32, 1)
     assert {n: e.state for n, e in ends.items()} == {
         8: State.DONE,
