@@ -12,6 +12,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -120,12 +121,24 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
         """A class of tcc, or a plain container."""
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         ours = module.startswith("tcc.") and "." not in name
         if ours or (module, name) in _PLAIN:
             found = super().find_class(module, name)
             if isinstance(found, type):
                 return found
         raise pickle.UnpicklingError(f"an entry holds {module}.{name}")
+
+
+def _member(kind: object, name: str) -> Enum:
+    """A member of an enumeration; Python 3.11 before 3.11.4 keeps it as `getattr(kind, name)`."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum)):
+        raise pickle.UnpicklingError(f"an entry holds an attribute of {kind}")
+    try:
+        return kind[name]
+    except (KeyError, TypeError) as problem:
+        raise pickle.UnpicklingError(f"an entry holds an unknown {kind.__name__}") from problem
 
 
 _PLAIN = {("builtins", "frozenset"), ("fractions", "Fraction")}

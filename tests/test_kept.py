@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 import tcc
 from tcc import kept
 from tcc.api import request_of
+from tcc.driver import Request
+from tcc.frontend.tir import Role
 from tcc.inputs import options_of_data
 from tcc.kept import Recent, compile_or_find, request_key
 from tcc.options import Options
@@ -106,7 +109,32 @@ class Hostile:
         return (sys.exit, (7,))
 
 
-@pytest.mark.parametrize("content", [Hostile(), subprocess.Popen, kept.compile_or_find])
+class Attribute:
+    """As Python 3.11 before 3.11.4 keeps a member of an enumeration."""
+
+    def __init__(self, owner, name):
+        self.asked = owner, name
+
+    def __reduce__(self):
+        return (getattr, self.asked)
+
+
+def test_members_of_enumerations_are_read_however_they_are_kept():
+    content = pickle.dumps(Attribute(Role, "INPUT"))
+    assert kept._Reader(io.BytesIO(content)).load() is Role.INPUT
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Hostile(),
+        subprocess.Popen,
+        kept.compile_or_find,
+        Attribute(Request, "__init__"),
+        Attribute(Role, "__class__"),
+        Attribute("text", "upper"),
+    ],
+)
 def test_an_entry_runs_nothing(store, compiled, content):
     """An entry with a digest that is right, and a content that is not ours."""
     key = request_key(request())

@@ -48,7 +48,10 @@ def test_a_conversation():
         assert (problem.code, problem.source) == ("E0201", "tcc")
         assert problem.severity is types.DiagnosticSeverity.Error
         assert span(problem.range) == (1, 26, 1, 28)
-        assert problem.message == "cannot find tensor or function `Bb`\nnot found"
+        assert problem.message == (
+            "cannot find tensor or function `Bb`\nnot found\n"
+            "help: assign `Bb` in a statement above, or add it to the inputs"
+        )
 
         client.change(MATMUL, 3)
         assert (await client.diagnostics()).diagnostics == ()

@@ -76,7 +76,7 @@ def cluster() -> Iterator[object]:
             n_workers=3,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             resources={"slot": 1},
             silence_logs=50,
         ) as started,
