@@ -31,8 +31,7 @@ def check_bounds(
 
     Conditions on indices and sizes around a read are respected. Under a condition on data a read is
     wrong if no instance of it stays inside; of a data-dependent access only the other subscripts
-    are checked. An access that is wrong
-    for some of the allowed sizes only becomes preconditions.
+    are checked. An access that is wrong for some of the allowed sizes only becomes preconditions.
     """
     found: dict[tuple[Affine, object], tir.Precondition] = {}
     for statement in scop.statements:
