@@ -19,7 +19,7 @@ from tcc.kernel.safe_text import comment_text
 from tcc.kernel.spelling import C_TYPES, FROM_HALF, TO_HALF
 from tcc.run.verify_bound import EPSILON, relative_bounds
 from tcc.run.verify_inputs import Domain, find_domain
-from tcc.run.verify_sizes import awkward_sizes, points
+from tcc.run.verify_sizes import awkward_sizes, points, second_turns
 from tcc.scalar import ScalarType
 
 AWKWARD = 6
@@ -60,16 +60,19 @@ def self_test(request: Request, compilation: Compilation, subject: Artifact | Li
 def _domains(request: Request, compilation: Compilation) -> list[Domain]:
     """The sizes to check at, with the ranges of the inputs there."""
     program, plan = compilation.program, compilation.plan
-    if program is None or plan is None:
+    if program is None or plan is None or compilation.lowering is None:
         raise InternalError("the compilation stopped before it was complete")
     if not program.sizes:
         found = [find_domain(program, request.sizes, request.options.verify.inputs)]
         return [d for d in found if d.harmless]
-    near = awkward_sizes(program, compilation.preconditions, plan, request.sizes, AWKWARD, seed=0)
+    about = (program, compilation.preconditions, plan, request.sizes)
+    divided = compilation.lowering.program
+    near = awkward_sizes(*about, AWKWARD, 0, divided)
+    turned = second_turns(*about, divided)
     wanted = (
         [{**near[-1], **request.sizes, **s} for s in request.options.verify.sizes] if near else []
     )
-    domains = (_domain(request, sizes) for sizes in (*wanted, *near))
+    domains = (_domain(request, sizes) for sizes in (*wanted, *near, *turned))
     return [d for d in domains if d is not None and d.harmless]
 
 

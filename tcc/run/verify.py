@@ -174,7 +174,7 @@ class _Verification:
         general = _present(self._general)
         program, plan = _present(general.program), _present(self._given.plan)
         seed = self._settings.seed
-        divided = None if self._given.lowering is None else self._given.lowering.program
+        divided = _present(self._given.lowering).program
         found = awkward_sizes(program, general.preconditions, plan, fixed, count, seed, divided)
         order = dict.fromkeys((*self._request.sizes, *program.sizes))
         return tuple({n: sizes[n] for n in order} for sizes in found)

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tcc.affine import Affine, Floor, var
 from tcc.frontend import tir
@@ -77,27 +78,54 @@ def awkward_sizes(
     fixed: Mapping[str, int],
     count: int,
     seed: int,
-    divided: tir.Program | None = None,
+    divided: tir.Program,
 ) -> tuple[dict[str, int], ...]:
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
     First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime and t, for the tile t of each;
-    then each where the grid has too few blocks, or where a sum has two parts in the `divided`
-    program; then mixtures of the first ones. What is too much work is shrunk, least tiled sizes
-    first. Sizes move until the `conditions` hold, where that is possible for one size alone.
+    then the `second_turns`; then mixtures of the first ones. What is too much work is shrunk, least
+    tiled sizes first. Sizes move until the `conditions` hold, where that is possible for one size
+    alone. `divided` is the program with its long sums in parts.
     """
-    forms = tuple(c.expression for c in conditions)
-    space = _Space(program, forms, _steered(program, plan, fixed, divided or program), fixed)
-    if not space.steered:
-        return ()
+    space = _space(program, conditions, plan, fixed, divided)
+    return _assignments(space, chain(_kinds(space), _turns(space), _mixtures(space, seed)), count)
+
+
+def second_turns(
+    program: tir.Program,
+    conditions: Iterable[tir.Precondition],
+    plan: Plan,
+    fixed: Mapping[str, int],
+    divided: tir.Program,
+) -> tuple[dict[str, int], ...]:
+    """The assignments at which a grid has too few blocks, or a sum of `divided` has two parts."""
+    space = _space(program, conditions, plan, fixed, divided)
+    return _assignments(space, _turns(space), len(space.steered) * 2)
+
+
+def _assignments(
+    space: _Space, aims: Iterator[list[int]], count: int
+) -> tuple[dict[str, int], ...]:
+    """Different sizes for the targets, none of them too much work."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
-    for targets in _targets(space, seed):
+    for targets in aims:
         sizes = space.shrunk(targets)
-        if points(program, sizes) <= MOST_POINTS:
+        if points(space.program, sizes) <= MOST_POINTS:
             found.setdefault(tuple(sizes.values()), sizes)
         if len(found) >= count:
             break
     return tuple(found.values())
+
+
+def _space(
+    program: tir.Program,
+    conditions: Iterable[tir.Precondition],
+    plan: Plan,
+    fixed: Mapping[str, int],
+    divided: tir.Program,
+) -> _Space:
+    forms = tuple(c.expression for c in conditions)
+    return _Space(program, forms, _steered(program, plan, fixed, divided), fixed)
 
 
 @dataclass(frozen=True)
@@ -205,17 +233,24 @@ def neighbouring_sizes(sizes: Mapping[str, int], count: int) -> tuple[dict[str, 
     return tuple(found.values())[:count]
 
 
-def _targets(space: _Space, seed: int) -> Iterator[list[int]]:
-    """Extents to aim at: the same kind for all sizes, second turns, then mixtures."""
-    kinds = [s.candidates for s in space.steered]
-    for of_one_kind in zip(*kinds, strict=True):
+def _kinds(space: _Space) -> Iterator[list[int]]:
+    """Extents to aim at: the same kind for all sizes."""
+    for of_one_kind in zip(*(s.candidates for s in space.steered), strict=True):
         yield list(of_one_kind)
+
+
+def _turns(space: _Space) -> Iterator[list[int]]:
+    """Extents to aim at: second turns."""
     for at, size in enumerate(space.steered):
         for turn in size.turns:
             yield from space.turned(at, turn)
+
+
+def _mixtures(space: _Space, seed: int) -> Iterator[list[int]]:
+    """Extents to aim at: of each size another kind."""
     chance = random.Random(seed)
-    for _ in range(8 * len(kinds) + 32):
-        yield [chance.choice(k) for k in kinds]
+    for _ in range(8 * len(space.steered) + 32 if space.steered else 0):
+        yield [chance.choice(s.candidates) for s in space.steered]
 
 
 def _next_prime(above: int) -> int:

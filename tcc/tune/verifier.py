@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TypeAlias, TypeVar
 
-from tcc.artifact import Artifact
+from tcc.artifact import Artifact, Launch
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import InternalError
 from tcc.frontend import tir
@@ -24,7 +24,7 @@ from tcc.run.host import HostDevice
 from tcc.run.host_build import QUICK
 from tcc.run.verify_inputs import Domain, find_domain
 from tcc.run.verify_outcome import Failure
-from tcc.run.verify_sizes import awkward_sizes, points, tensor_bytes
+from tcc.run.verify_sizes import awkward_sizes, points, second_turns, tensor_bytes
 from tcc.run.verify_trial import Expected, Pair, Settings, expect, try_pair
 
 T = TypeVar("T")
@@ -37,8 +37,8 @@ REFERENCE_POINTS = 1 << 31
 REFERENCE_BYTES = 1 << 29
 KINDS = (1, 4)
 """Which awkward assignments are taken: extents of a tile and 1, of two tiles and 1."""
-
-
+MOST_BLOCKS = 1 << 12
+"""Blocks of a run at awkward sizes; the y axis of a grid needs more to have too few of them."""
 KEPT = 16
 """Assignments of sizes whose expected outputs are kept."""
 
@@ -92,8 +92,9 @@ class Verifier:
         program, sizes = present(found.program), self._request.sizes
         if program.sizes:
             for chosen in self._awkward(found, found, sizes):
-                at = compile_program(replace(self._request, sizes=chosen), stop_after="check")
-                yield from self._pair(present(at.program), chosen, found)
+                if _blocks(found, chosen) <= MOST_BLOCKS:
+                    at = compile_program(replace(self._request, sizes=chosen), stop_after="check")
+                    yield from self._pair(present(at.program), chosen, found)
         elif _is_small(program, sizes):
             yield from self._pair(program, sizes, found)
         else:
@@ -101,19 +102,23 @@ class Verifier:
             opened = compile_program(replace(self._request, sizes={}), stop_after="check")
             for chosen in self._awkward(opened, found, {}):
                 at = compiled(chosen)
-                yield from self._pair(present(at.program), chosen, at)
+                if _blocks(at, chosen) <= MOST_BLOCKS:
+                    yield from self._pair(present(at.program), chosen, at)
 
     def _awkward(
         self, opened: Compilation, found: Compilation, fixed: Sizes
     ) -> list[dict[str, int]]:
-        """Small values of open sizes around the tiles of a candidate, in the order of the sizes."""
-        program, plan = present(opened.program), present(found.plan)
-        chosen = awkward_sizes(
-            program, opened.preconditions, plan, fixed, max(KINDS) + 1, self._seed
-        )
+        """Small values of open sizes around the tiles of a candidate, in the order of the sizes.
+
+        And those at which a sum has two parts, or blocks take turns.
+        """
+        program, divided = present(opened.program), present(found.lowering).program
+        about = (program, opened.preconditions, present(found.plan), fixed)
+        chosen = awkward_sizes(*about, max(KINDS) + 1, self._seed, divided)
         order = dict.fromkeys((*self._request.sizes, *program.sizes))
         kinds = [chosen[k] for k in KINDS if k < len(chosen)] or list(chosen[:1])
-        return [{n: sizes[n] for n in order} for sizes in kinds]
+        turned = [s for s in second_turns(*about, divided) if s not in kinds]
+        return [{n: sizes[n] for n in order} for sizes in (*kinds, *turned)]
 
     def _pair(self, program: tir.Program, sizes: Sizes, found: Compilation) -> Iterator[Pair]:
         """The pair for some sizes, unless data-dependent subscripts could leave their tensors."""
@@ -136,9 +141,18 @@ def _sampled(artifact: Artifact, domain: Domain) -> int | None:
     work = points(domain.program, domain.sizes)
     if work <= RUN_POINTS:
         return None
-    grid = artifact.interface.launches[-1].grid
-    blocks = prod(extent.evaluate(domain.sizes) for extent in grid)
+    blocks = _blocks_of(artifact.interface.launches[-1], domain.sizes)
     return max(1, blocks * RUN_POINTS // work)
+
+
+def _blocks(found: Compilation, sizes: Sizes) -> int:
+    """Blocks of the largest launch."""
+    launches = present(found.artifact).interface.launches
+    return max(_blocks_of(launch, sizes) for launch in launches)
+
+
+def _blocks_of(launch: Launch, sizes: Sizes) -> int:
+    return prod(extent.evaluate(sizes) for extent in launch.grid)
 
 
 def present(value: T | None) -> T:

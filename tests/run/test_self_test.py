@@ -11,6 +11,7 @@ import pytest
 from tcc.cli import main
 from tcc.run.host_build import FLAGS, SHIM
 from tcc.run.toolchain import find_nvcc, is_x86_64_v3
+from tcc.sched.split import OPEN_PART
 from tests.doc_blocks import ROOT
 
 STAND_IN = Path(__file__).parent / "gpu_stand_in"
@@ -142,3 +143,9 @@ def test_the_same_program_gives_the_same_text():
     first = Path("k.test.cu").read_text()
     compiled(KINDS)
     assert Path("k.test.cu").read_text() == first
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_sum_in_two_parts_is_among_the_sizes():
+    compiled("\ndef total(float(N) A) -> (S) { S +=! A(n) }\n")
+    assert f"N = {OPEN_PART + 1}" in Path("k.test.cu").read_text()

@@ -8,7 +8,13 @@ from tcc.api import request_of
 from tcc.driver import Compilation, compile_program
 from tcc.inputs import options_of_data
 from tcc.run import verify_sizes
-from tcc.run.verify_sizes import awkward_sizes, neighbouring_sizes, points, tensor_bytes
+from tcc.run.verify_sizes import (
+    awkward_sizes,
+    neighbouring_sizes,
+    points,
+    second_turns,
+    tensor_bytes,
+)
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan
 from tcc.source import Source
 
@@ -36,7 +42,8 @@ def plan(*dims: tuple[str, int], loops: tuple[tuple[str, int], ...] = (), row: i
 def choose(text: str, chosen: Plan, count: int = 8, **fixed: int) -> tuple[dict[str, int], ...]:
     found = checked(text)
     assert found.program is not None
-    return awkward_sizes(found.program, found.preconditions, chosen, fixed, count, seed=0)
+    about = (found.program, found.preconditions, chosen, fixed)
+    return awkward_sizes(*about, count, seed=0, divided=found.program)
 
 
 def test_around_the_tiles() -> None:
@@ -91,11 +98,11 @@ def test_a_sum_has_two_parts() -> None:
     assert found.program is not None
     assert found.plan is not None
     assert found.lowering is not None
-    sizes = awkward_sizes(
-        found.program, (), found.plan, {}, count=40, seed=0, divided=found.lowering.program
-    )
-    (length,) = (s.ranges["n"].extent.value for s in found.lowering.program.statements[:1])
-    assert {"N": length + 1} in sizes
+    divided = found.lowering.program
+    (length,) = (s.ranges["n"].extent.value for s in divided.statements[:1])
+    about = (found.program, (), found.plan, {})
+    assert {"N": length + 1} in awkward_sizes(*about, count=40, seed=0, divided=divided)
+    assert second_turns(*about, divided) == ({"N": length + 1},)
 
 
 def test_fixed_sizes_stay() -> None:
