@@ -19,6 +19,7 @@ from tcc.frontend.elaborate import elaborate
 from tcc.frontend.parser import parse
 from tcc.frontend.specialise import specialise
 from tcc.frontend.unparse import unparse
+from tcc.frontend.widen import widen
 from tcc.kernel.comment import unit_comment
 from tcc.kernel.context import Context
 from tcc.kernel.dump import text as kernel_text
@@ -37,6 +38,7 @@ from tcc.sched.fuse import fuse_rows
 from tcc.sched.fusion import Fusion
 from tcc.sched.group import group_kernels
 from tcc.sched.idle import idle_options
+from tcc.sched.loop_form import loop_forms
 from tcc.sched.nest import Nest
 from tcc.sched.once import check_nest
 from tcc.sched.plan import Plan
@@ -213,7 +215,7 @@ class _State:
             describe,
         )
         if divided is not program:
-            self._mapped = specialise(divided, request.sizes)
+            self._mapped = self._fixed(divided)
         fixed = resolved(request.options).fix_parameters_before_scheduling
         if divided is not program or (fixed and request.sizes):
             model = scop.build_scop(self._fixed(divided) if fixed else divided)
@@ -223,7 +225,8 @@ class _State:
             lambda: self._schedule(model, found),
             lambda s: tree.text(s.tree),
         )
-        self._run.notes += (*idle_options(request.options, request.sizes), *scheduled.notes)
+        idle = idle_options(request.options, request.sizes, model, scheduled.tree)
+        self._run.notes += (*idle, *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
         self._finish = lambda s: s._back_end(model, found, scheduled.tree, loops, opened)
         self._finish(self)
@@ -258,7 +261,9 @@ class _State:
         program = elaborate(module, request.entry, request.sizes, report, request.places)
         if program is None or report.errors:
             raise CompileError(report.items)
-        self._program = self._mapped = specialise(program, request.sizes)
+        self._program = specialise(program, request.sizes)
+        program = widen(program, request.sizes)
+        self._mapped = self._fixed(program)
         return program
 
     @property
@@ -266,7 +271,8 @@ class _State:
         return bool(resolved(self._request.options).check_bounds)
 
     def _fixed(self, program: tir.Program) -> tir.Program:
-        return specialise(program, self._request.sizes)
+        """The program with its known sizes, which may make more of it affine, put in."""
+        return widen(specialise(program, self._request.sizes), {})
 
     def _check(self, model: scop.Scop) -> tuple[tir.Precondition, ...]:
         """The checks of a program; what stays open becomes a check of the launcher, and a note."""
@@ -290,7 +296,7 @@ class _State:
             found,
             outer or Fusion.PRESERVE3COINCIDENT,
             inside=inside,
-            positive=bool(chosen.outer_schedule_positive_orthant),
+            forms=loop_forms(chosen),
         )
 
     def _structure(self, model: scop.Scop, found: Dependences, scheduled: Scheduled) -> Nest:

@@ -15,30 +15,31 @@ def rebuild(
     expression: tir.Expression, change: Callable[[tir.Expression], tir.Expression]
 ) -> tir.Expression:
     """The expression with `change` applied to every node, operands first."""
-    return change(_with_children(expression, change))
+    return change(with_operands(expression, lambda e: rebuild(e, change)))
 
 
-def _with_children(
+def with_operands(
     expression: tir.Expression, change: Callable[[tir.Expression], tir.Expression]
 ) -> tir.Expression:
+    """The expression with `change` applied to its direct operands, subscripts included."""
     match expression:
         case tir.Literal() | tir.Index() | tir.Size():
             return expression
         case tir.Read(_, subscripts, _, _):
-            return replace(expression, subscripts=tuple(rebuild(s, change) for s in subscripts))
+            return replace(expression, subscripts=tuple(map(change, subscripts)))
         case tir.Unary(_, operand, _) | tir.Cast(operand, _):
-            return replace(expression, operand=rebuild(operand, change))
+            return replace(expression, operand=change(operand))
         case tir.Binary(_, left, right, _):
-            return replace(expression, left=rebuild(left, change), right=rebuild(right, change))
+            return replace(expression, left=change(left), right=change(right))
         case tir.Select(condition, then, otherwise, _):
             return replace(
                 expression,
-                condition=rebuild(condition, change),
-                then=rebuild(then, change),
-                otherwise=rebuild(otherwise, change),
+                condition=change(condition),
+                then=change(then),
+                otherwise=change(otherwise),
             )
         case tir.Call(_, arguments, _):
-            return replace(expression, arguments=tuple(rebuild(a, change) for a in arguments))
+            return replace(expression, arguments=tuple(map(change, arguments)))
         case _:
             assert_never(expression)
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from tcc.affine import Affine, const, maximum, minimum, var
 from tcc.frontend import tir
+from tcc.scalar import ScalarType
+
+_INDEX_BITS = 32
+"""Narrower types wrap at numbers that indices have."""
 
 
 def affine_form(expression: tir.Expression) -> Affine | None:
@@ -11,7 +15,8 @@ def affine_form(expression: tir.Expression) -> Affine | None:
 
     Products of two sizes are kept (an opaque `Product`); a product with an index variable, a
     division or modulus by anything but a constant, and every read or call are None.
-    Integer wrap-around is not modelled: subscripts are taken as mathematical integers.
+    Integer wrap-around is not modelled, the form is a mathematical integer: `widen` puts casts
+    where int32 may wrap, and what depends on the wrapping of unsigned types has no form.
     """
     match expression:
         case tir.Index(name):
@@ -20,17 +25,26 @@ def affine_form(expression: tir.Expression) -> Affine | None:
             return value
         case tir.Literal(value, _) if isinstance(value, int) and not isinstance(value, bool):
             return const(value)
-        case tir.Unary("-", operand, _):
+        case tir.Unary("-", operand, kind) if kind.bits >= _INDEX_BITS:
             inner = affine_form(operand)
             return None if inner is None else -inner
         case tir.Cast(operand, to) if to.is_integer and operand.type.is_integer:
-            return affine_form(operand) if to.bits >= operand.type.bits else None
-        case tir.Binary("*", left, right, _):
-            return _product(left, right)
-        case tir.Binary(operator, left, right, _):
-            return _binary(operator, affine_form(left), affine_form(right))
+            return _converted(affine_form(operand), operand.type, to)
+        case tir.Binary(operator, left, right, kind) if kind.bits >= _INDEX_BITS:
+            if operator == "*":
+                return _product(left, right)
+            # Of an unsigned -1, which is large, only sums and products have the form they seem to.
+            exact = kind.is_signed or operator in ("+", "-")
+            return _binary(operator, affine_form(left), affine_form(right)) if exact else None
         case _:
             return None
+
+
+def _converted(form: Affine | None, old: ScalarType, new: ScalarType) -> Affine | None:
+    """The form in another integer type, where that keeps it: an unsigned -1 becomes large."""
+    if form is None or (form.is_constant and form.value >= 0 and new.bits >= _INDEX_BITS):
+        return form
+    return form if new.bits >= old.bits and (old.is_signed or new.bits == old.bits) else None
 
 
 def _product(left: tir.Expression, right: tir.Expression) -> Affine | None:

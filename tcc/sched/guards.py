@@ -107,8 +107,8 @@ def _compared(
             return Guard(space.set([] if operator == "!=" else ["false"]), True)
         left, right = left.operand, _integer_bound(operator, right)
     a, b = affine_form(left), affine_form(right)
-    if a is None or b is None:
-        return Guard(space.set(), False)
+    if a is None or b is None or not (left.type.is_signed and right.type.is_signed):
+        return Guard(space.set(), False)  # an unsigned -1 is large
     sign = "=" if operator == "==" else operator
     return Guard(space.set([f"{space.text(a)} {sign} {space.text(b)}"]), True)
 

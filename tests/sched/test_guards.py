@@ -69,6 +69,7 @@ def test_conditions_on_indices_are_exact(value: str, condition: str) -> None:
         ("P(i) > 0 && X(i) > 0.0 ? 1.0 : 0.0", "true"),
         ("double(s(i)) == 0.5 ? X(i) : 0.0", "true"),
         ("(i > 1) == (P(i) > 3) ? X(i) : 0.0", "true"),
+        ("uint32(i) - uint32(1) >= uint32(5) ? X(i) : 0.0", "true"),
     ],
 )
 def test_conditions_on_data_only_widen(value: str, condition: str) -> None:
