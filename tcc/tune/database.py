@@ -18,16 +18,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tcc.errors import CompileError, ToolchainError
+from tcc.errors import ToolchainError
 from tcc.run.cache import default_directory, writable
-from tcc.tune.database_schema import VERSION, migrate, version_of
+from tcc.tune.database_schema import VERSION, has_known_schema, migrate, version_of
+from tcc.tune.fields import Unreadable, brief, entry_of
 from tcc.tune.key import from_canonical, to_canonical
 from tcc.tune.record import Key, Measurement, State
 
 BUSY_SECONDS = 60.0
 """How long a transaction waits for those of other processes, each of which takes milliseconds."""
-_KEY = "keys.program, keys.sizes, keys.dtypes, keys.target, keys.emitter, keys.names"
-_VALUE = "plan, time_us, p10_us, p90_us, predicted, device, method, verified, state, reason, origin"
+_KEY_FIELDS = ("program", "sizes", "dtypes", "target", "emitter", "names")
+_VALUE_FIELDS = (
+    "plan", "time_us", "p10_us", "p90_us", "predicted", "device", "method", "verified", "state",
+    "reason", "origin",
+)  # fmt: skip
+_KEY = ", ".join(f"keys.{name}" for name in _KEY_FIELDS)
+_VALUE = ", ".join(_VALUE_FIELDS)
 # Measured before predicted, verified before taken on trust.
 _BEST_FIRST = "state != 'done', predicted, verified DESC, time_us, id"
 
@@ -74,7 +80,7 @@ class Database:
         plan = to_canonical(measurement.plan, key)
         m = measurement
         numbers = (m.time_us, m.p10_us, m.p90_us, m.predicted)
-        texts = (m.device, m.method, m.verified, m.state.value, m.reason, m.origin)
+        texts = (m.device, m.method, m.verified, m.state.value, brief(m.reason), m.origin)
         with self._transaction():
             row = self._row_of(key)
             same = (row, plan, m.predicted, m.device, m.method)
@@ -177,9 +183,9 @@ class Database:
             raise _cannot_use(self.path, problem) from problem
         for row in rows:
             try:
-                key, measurement = _key_of(row[:6]), _measurement_of(row[6:])
+                key, measurement = _entry(row)
                 plan = from_canonical(measurement.plan, spelling or key)
-            except (ValueError, TypeError, CompileError):
+            except (Unreadable, ValueError, TypeError, RecursionError):
                 self.notes += (f"`{self.path}`: a damaged entry is left out",)
                 continue
             yield key, replace(measurement, plan=plan)
@@ -236,6 +242,7 @@ def distance(one: Key, other: Key) -> float:
 def _connected(path: Path) -> sqlite3.Connection:
     """A connection to an intact database of today's schema. sqlite3.DatabaseError for damage."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
     try:
         version = version_of(connection)
         if version > VERSION:
@@ -244,6 +251,7 @@ def _connected(path: Path) -> sqlite3.Connection:
                 f"{version}, this tcc reads up to {VERSION}\n"
                 "  = help: update tcc, or set `TCC_CACHE_DIR` to another directory\n"
             )
+        connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -251,6 +259,8 @@ def _connected(path: Path) -> sqlite3.Connection:
         if found != "ok":
             raise sqlite3.DatabaseError(found)
         migrate(connection)
+        if not has_known_schema(connection):  # a view may never end, a trigger may change rows
+            raise sqlite3.DatabaseError("its tables are not those of tcc")
     except BaseException:
         connection.close()
         raise
@@ -285,24 +295,10 @@ def _texts(items: Sequence[str]) -> str:
     return json.dumps(list(items))
 
 
-def _key_of(row: Sequence[Any]) -> Key:
-    program, sizes, dtypes, target, emitter, names = row
-    pairs = tuple((str(name), int(value)) for name, value in json.loads(sizes))
-    return Key(program, pairs, tuple(json.loads(dtypes)), target, emitter, json.loads(names))
-
-
-def _measurement_of(row: Sequence[Any]) -> Measurement:
-    plan, time, p10, p90, predicted, device, method, verified, state, reason, origin = row
-    return Measurement(
-        plan=plan,
-        time_us=time,
-        p10_us=p10,
-        p90_us=p90,
-        predicted=bool(predicted),
-        device=device,
-        method=method,
-        verified=bool(verified),
-        state=State(state),
-        reason=reason,
-        origin=origin,
-    )
+def _entry(row: Sequence[Any]) -> tuple[Key, Measurement]:
+    """Of a row that anybody may have written. Unreadable, ValueError or TypeError for damage."""
+    values = dict(zip((*_KEY_FIELDS, *_VALUE_FIELDS), row, strict=True))
+    for name in ("sizes", "dtypes", "names"):
+        values[name] = json.loads(values[name])
+    flags = {name: {0: False, 1: True}.get(values[name]) for name in ("predicted", "verified")}
+    return entry_of(values | flags | {"sizes": dict(values["sizes"])})

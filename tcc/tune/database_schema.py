@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 
 # One script for each version of the schema, from the one before it. Append; never change one:
 # databases of every version are out there.
@@ -53,3 +54,14 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[str] = MIGRATIO
         connection.executescript(
             f"BEGIN IMMEDIATE;{migrations[version]}PRAGMA user_version = {version + 1};COMMIT;"
         )
+
+
+def has_known_schema(connection: sqlite3.Connection) -> bool:
+    """Whether the database has the tables and indices of the newest version, and nothing else."""
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        migrate(fresh)
+        return _schema(connection) == _schema(fresh)
+
+
+def _schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    return connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()

@@ -61,7 +61,11 @@ def _attempts(request: Request, path: Path, notes: list[str]) -> Iterator[Attemp
         notes.append(str(problem).partition("\n")[0])
         return
     for other, measurement in found[:ATTEMPTS]:
-        yield Attempt(_with_plan(request, measurement.plan), _described(key, other, measurement))
+        what = _described(key, other, measurement)
+        try:
+            yield Attempt(_with_plan(request, measurement.plan), what)
+        except CompileError as problem:
+            notes.append(f"{what} is no options file: {_reason(problem)}")
 
 
 def _with_plan(request: Request, plan: str) -> Request:

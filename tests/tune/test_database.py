@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import random
 import signal
@@ -9,13 +11,15 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from tcc.errors import CompileError, ToolchainError
 from tcc.tune import database_schema
-from tcc.tune.database import Database, default_path, distance
+from tcc.tune.database import _KEY_FIELDS, _VALUE_FIELDS, Database, default_path, distance
+from tcc.tune.exchange import export_lines
 from tcc.tune.record import State
 from tests.tune.records import MATMUL, PLAN, RENAMED, done, key, numbered
 
@@ -190,11 +194,81 @@ def test_a_damaged_entry_is_left_out(path, change):
         assert "damaged entry" in database.notes[0]
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"DROP TABLE keys; CREATE VIEW keys AS {ENDLESS}",
+        "CREATE TRIGGER t AFTER INSERT ON keys BEGIN DELETE FROM measurements; END",
+        "CREATE TABLE other (x)",
+        "DROP INDEX best",
+    ],
+)
+def test_tables_that_are_not_ours_are_moved_aside(path, change):
+    with Database(path) as database:
+        database.add(key(**CUBE), done())
+    with sqlite3.connect(path) as connection:
+        connection.executescript(change)
+    connection.close()
+    with Database(path) as database:
+        assert list(database.entries()) == []
+        assert "its tables are not those of tcc" in database.notes[0]
+
+
+VALUES = (
+    "x", "", b"\xff", None, -1, 2, 2**63 - 1, 1.5, math.inf, "\x1b[2J", "\u202e", "a\nb", "null",
+    "[" * 5000, "[1]", '{"f0": 3}', '{"f0": "\\u001b"}', '[["i0", 0]]', '[["i0", "1"]]', "[[[]]]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [*_KEY_FIELDS, *_VALUE_FIELDS])
+def test_rows_of_strangers_hold_what_lines_may_hold(path, column):
+    """Whatever stands in a column, what comes out can be written as lines, and shown."""
+    table = "keys" if column in _KEY_FIELDS else "measurements"
+    with Database(path) as database, closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA synchronous = OFF")
+        for value in VALUES:
+            database.add(key(**CUBE), done())
+            with suppress(sqlite3.IntegrityError):
+                other.execute(f"UPDATE {table} SET {column} = ?", (value,))
+            other.commit()
+            database.notes = ()
+            found = list(database.entries())
+            assert len(found) == 1 or "damaged" in database.notes[0]
+            for line in export_lines(found):
+                assert json.loads(line)["plan"].replace("\n", "").isprintable()
+                assert json.loads(line)["device"].isprintable()
+            other.execute("DELETE FROM measurements")
+            other.execute("DELETE FROM keys")
+            other.commit()
+
+
+def test_text_that_is_no_utf8(path):
+    with Database(path) as database:
+        database.add(key(**CUBE), done())
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE measurements SET device = CAST(X'ff41' AS TEXT)")
+    connection.close()
+    with Database(path) as database:
+        assert [m.device for _, m in database.entries()] == ["\ufffdA"]
+
+
+def test_reasons_are_brief_and_printable(path):
+    failed = done(time_us=None, state=State.CRASHED, reason="\x1b[2J\n" + 600 * "x")
+    with Database(path) as database:
+        database.add(key(**CUBE), failed)
+        ((_, found),) = database.entries()
+    assert found.reason == "?[2J?" + 495 * "x"
+
+
 def test_an_older_schema_is_migrated(path, monkeypatch):
     with monkeypatch.context() as older:
         first = database_schema.MIGRATIONS[:1]
         older.setattr("tcc.tune.database.VERSION", 1)
         older.setattr("tcc.tune.database.migrate", lambda c: database_schema.migrate(c, first))
+        older.setattr("tcc.tune.database.has_known_schema", lambda _: True)
         with Database(path) as database:
             database.add(key(**CUBE), done())
     assert version(path) == 1

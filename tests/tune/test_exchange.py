@@ -89,6 +89,7 @@ BAD = {
     "a negative time": line(time_us=-1.0),
     "a time that is no number": line(time_us="3"),
     "an infinite time": line().replace('"time_us": 1.0', '"time_us": Infinity'),
+    "a time beyond floats": line(time_us=10**400),
     "a time that is true": line(time_us=True),
     "no time": line(time_us=None),
     "a time without a kernel": line(state="crashed"),

@@ -93,6 +93,17 @@ def test_only_stale_plans_leave_the_default(path):
     ]
 
 
+def test_what_is_no_options_file_gives_way(path):
+    with Database(path) as database:
+        database.add(key(**CUBE), done())
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE measurements SET plan = ?", ("mapping:\n  tile: x\n",))
+    connection.close()
+    plan, notes = compiled(**CUBE)
+    assert plan == default(**CUBE)
+    assert "is no options file" in notes[0]
+
+
 def test_options_of_the_mapping_give_way_and_others_stay(path):
     with Database(path) as database:
         database.add(key(**CUBE), done(1.0, numbered(15)))
