@@ -112,6 +112,7 @@ class _Run:
         self._bounds = relative_bounds(self._program, pair.domain.sizes)
         self.sample = self._chosen_blocks()
         self.comparisons: tuple[Comparison, ...] = ()
+        self._drawn: Mapping[str, Array] = {}
         self._earlier: Mapping[str, Array] | None = None
 
     def failure(self) -> Failure | None:
@@ -119,8 +120,7 @@ class _Run:
         try:
             expected = self.expected
         except RunError as problem:
-            inputs = draw(self._domain, Style.NORMAL, self._settings.seed)
-            fault = self._program_fault(inputs)
+            fault = self._program_fault(self._drawn)
             return fault or crash(self._domain, problem, "", of="the reference kernel fails: ")
         found = self._disagreement(expected.inputs, expected.outputs)
         found = found and (self._program_fault(expected.inputs) or found)
@@ -174,6 +174,7 @@ class _Run:
         tried: list[tuple[int, Expected]] = []
         for style in self._styles():
             inputs = draw(self._domain, style, self._settings.seed)
+            self._drawn = inputs
             want = self._call(self._plain_device(), self._pair.reference, inputs)
             found = Expected(inputs, want, style)
             missing = sum(map(_not_finite, want.values()))
