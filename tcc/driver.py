@@ -24,6 +24,7 @@ from tcc.kernel.comment import unit_comment
 from tcc.kernel.context import Context
 from tcc.kernel.dump import text as kernel_text
 from tcc.kernel.emit import Unit, emit
+from tcc.kernel.int_limits import int_limits
 from tcc.kernel.lower_all import Mapped, lower_all
 from tcc.kernel.reference import reference_kernel, workspace
 from tcc.limits import check_shared_bytes
@@ -375,7 +376,7 @@ class _State:
         unit = Unit(
             program.name,
             mapped.kernels,
-            (*program.preconditions, *opened),
+            (*program.preconditions, *opened, *int_limits(context, mapped.kernels)),
             needed,
             comment,
             self._request.sizes,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tcc.cli_inputs import LARGEST_SIZE
@@ -163,13 +162,7 @@ def idle_options() -> str:
     paths = (p for p in (ROOT / "tcc").rglob("*.py") if p.name != "idle.py")
     read = {name for path in paths for name in _options_read(path)}
     names = [name for name in options_of(MappingOptions) if name not in read]
-    return table(("option", "why"), ((f"`{name}`", _idle_reason(name)) for name in names))
-
-
-def _idle_reason(name: str) -> str:
-    asked = Options(mapping=replace(MappingOptions(), **{name: 1}))
-    notes = idle.idle_options(asked, {})
-    return notes[0].partition(": ")[2] if notes else "no pass looks at it"
+    return table(("option", "why"), ((f"`{name}`", idle.REASONS[name]) for name in names))
 
 
 _HOLDERS = ("options", "_options", "chosen", "mapping")

@@ -11,6 +11,7 @@ import islpy as isl
 
 from tcc.sched import islx
 from tcc.sched.islx import Constraints, ScheduleOptions
+from tcc.sched.loop_form import PLAIN, LoopForm, LoopForms
 from tcc.sched.read_schedule import node_type
 
 _Type = isl.schedule_node_type
@@ -51,8 +52,7 @@ class Problem:
     parallel: Mapping[str, int]
     fusion: Fusion
     options: ScheduleOptions
-    positive: bool = False
-    """Whether shared loops must run forward over every statement's indices."""
+    forms: LoopForms = PLAIN
 
     def to_data(self) -> dict[str, Any]:
         """The problem as JSON data."""
@@ -62,7 +62,7 @@ class Problem:
             "parallel": self.parallel,
             "fusion": self.fusion.value,
             "options": asdict(self.options),
-            "positive": self.positive,
+            "forms": asdict(self.forms),
         }
 
     @staticmethod
@@ -74,7 +74,7 @@ class Problem:
             data["parallel"],
             Fusion(data["fusion"]),
             ScheduleOptions(**data["options"]),
-            data["positive"],
+            LoopForms(**{name: LoopForm(**form) for name, form in data["forms"].items()}),
         )
 
 
@@ -115,25 +115,31 @@ def _schedule(problem: Problem, clusters: Sequence[Cluster]) -> isl.Schedule:
 
 
 def _is_worth_it(problem: Problem, group: isl.ScheduleNode) -> bool:
-    """Whether fused statements keep enough parallel loops, each over single indices."""
+    """Whether fused statements keep enough parallel loops, all of a form that is allowed.
+
+    Parallel loops of a form that is allowed only inside come after those, and count for nothing.
+    """
     alone = max(problem.parallel[s] for s in islx.set_names(group.get_domain()))
     count = _coincident_count(group)
-    enough = count >= min(problem.fusion.wanted, alone)
-    return enough and all(_is_simple(group, k, problem.positive) for k in range(count))
+    outer = [_is_allowed(group, k, problem.forms.outer) for k in range(count)]
+    leading = outer.index(False) if False in outer else count
+    inside = range(leading, count)
+    return leading >= min(problem.fusion.wanted, alone) and all(
+        _is_allowed(group, k, problem.forms.inner) for k in inside
+    )
 
 
-def _is_simple(band: isl.ScheduleNode, position: int, positive: bool) -> bool:
-    """Whether a member is one index, plus or minus an offset, for every statement."""
+def _is_allowed(band: isl.ScheduleNode, position: int, form: LoopForm) -> bool:
+    """Whether a member has an allowed form for every statement, but for an offset."""
     pieces = band.band_get_partial_schedule().get_at(position).get_pw_aff_list()
     each = [a for k in range(pieces.n_pw_aff()) for _, a in pieces.get_at(k).get_pieces()]
-    return all(_is_single_index(a, positive) for a in each)
+    return all(not a.involves_locals() and form.allows(_factors(a)) for a in each)
 
 
-def _is_single_index(value: isl.Aff, positive: bool) -> bool:
+def _factors(value: isl.Aff) -> list[int]:
     dims = range(value.dim(isl.dim_type.in_))
-    factors = [value.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in dims]
-    used = [f if positive else abs(f) for f in factors if f]
-    return used in ([], [1]) and not value.involves_locals()
+    every = [value.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in dims]
+    return [f for f in every if f]
 
 
 def _groups(schedule: isl.Schedule) -> list[isl.ScheduleNode]:

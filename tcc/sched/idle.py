@@ -1,32 +1,73 @@
-"""Options of the original that are accepted and change nothing here, and why."""
+"""Options that have no effect on this program, and why: a note instead of silence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from tcc.affine import Affine
 from tcc.options import Options, resolved
+from tcc.sched import tree
+from tcc.sched.loop_form import factors_of
+from tcc.sched.scop import Scop
 
 REASONS: Mapping[str, str] = {
     "tile_imperfectly_nested": "every statement is cut by the same tile sizes anyway",
-    "outer_schedule_allow_skewing": "loops run over single indices",
-    "intra_tile_schedule_allow_skewing": "loops run over single indices",
-    "intra_tile_schedule_positive_orthant": "loops inside a tile run forward anyway",
     "private_depth": "results stay in registers for the length of all reduction loops",
 }
-"""The options, and what is done instead; no preset asks for anything else."""
+"""Options that have no effect on any program."""
 
 
-def idle_options(options: Options, sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """A note for each given option that has no effect."""
+def idle_options(
+    options: Options, sizes: Mapping[str, int], scop: Scop, schedule: tree.Node
+) -> tuple[str, ...]:
+    """A note for each given option of scheduling that changes nothing in a program's schedule."""
+    return tuple(_idle(options, sizes, scop, schedule))
+
+
+def _idle(
+    options: Options, sizes: Mapping[str, int], scop: Scop, schedule: tree.Node
+) -> Iterator[str]:
     mapping = options.mapping
-    given = {
+    found = list(_shared(scop, schedule))
+    sums = {parallel for parallel, factors in found if len(factors) > 1}
+    if mapping.outer_schedule_allow_skewing and True not in sums:
+        yield _note("outer_schedule_allow_skewing", "no parallel loop over a sum of indices")
+    if mapping.intra_tile_schedule_allow_skewing and False not in sums:
+        yield _note("intra_tile_schedule_allow_skewing", "no inner loop over a sum of indices")
+    backward = any(min(f) < 0 for parallel, f in found if not parallel and len(f) == 1)
+    if mapping.intra_tile_schedule_positive_orthant is False and not backward:
+        yield _note("intra_tile_schedule_positive_orthant", "no inner loop in opposite directions")
+    never = {
         "tile_imperfectly_nested": mapping.tile_imperfectly_nested or None,
-        "outer_schedule_allow_skewing": mapping.outer_schedule_allow_skewing or None,
-        "intra_tile_schedule_allow_skewing": mapping.intra_tile_schedule_allow_skewing or None,
-        "intra_tile_schedule_positive_orthant": mapping.intra_tile_schedule_positive_orthant,
         "private_depth": mapping.private_depth,
     }
-    found = [f"`{n}` has no effect: {REASONS[n]}" for n, v in given.items() if v is not None]
+    yield from (f"`{n}` has no effect: {REASONS[n]}" for n, v in never.items() if v is not None)
     if resolved(options).fix_parameters_before_scheduling and not sizes:
-        found.append("`fix_parameters_before_scheduling` has no effect: no size is given")
-    return tuple(found)
+        yield "`fix_parameters_before_scheduling` has no effect: no size is given"
+
+
+def _note(name: str, what: str) -> str:
+    return f"`{name}` has no effect: statements of this program share {what}"
+
+
+def _shared(scop: Scop, node: tree.Node) -> Iterator[tuple[bool, tuple[int, ...]]]:
+    """Of each value in a band of several statements: is the loop parallel, the indices' factors."""
+    match node:
+        case tree.Leaf():
+            return
+        case tree.Sequence(children):
+            for part in children:
+                yield from _shared(scop, part.child)
+        case tree.Band(members, _, child):
+            for member in members if len(members[0].partial) > 1 else ():
+                for statement, value in member.partial.items():
+                    factors = _factors(scop, statement, value)
+                    if factors:
+                        yield member.coincident, factors
+            yield from _shared(scop, child)
+
+
+def _factors(scop: Scop, statement: str, value: Affine) -> tuple[int, ...]:
+    iterators = set(scop.by_name[statement].iterators)
+    fixed = value.without(value.variables & iterators)
+    return factors_of(value - fixed) or ()

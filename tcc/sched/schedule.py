@@ -9,6 +9,7 @@ from tcc.sched import islx, legality, tree
 from tcc.sched.dependences import Dependences
 from tcc.sched.fusion import Cluster, Fusion, Problem
 from tcc.sched.join import join_loops
+from tcc.sched.loop_form import PLAIN, LoopForms
 from tcc.sched.read_schedule import read_schedule
 from tcc.sched.scop import Scop
 from tcc.sched.segments import WINDOW, fusion_segments
@@ -34,14 +35,13 @@ def compute_schedule(
     deadline_s: float = 5.0,
     *,
     inside: Fusion | None = None,
-    positive: bool = False,
+    forms: LoopForms = PLAIN,
 ) -> Scheduled:
     """Find a schedule with parallel outer loops, for all sizes at once.
 
     Each attempt of isl has `deadline_s` seconds: first freely, then with bounded coefficients;
     then program order remains. `min` fuses nothing and needs no search; as `inside`, it keeps the
-    loops inside of the parallel ones apart. With `positive`, statements share loops only where all
-    run forward.
+    loops inside of the parallel ones apart. `forms` says over what statements may share loops.
 
     Requires: causality holds.
     Establishes: every dependence goes forward in the tree and coincident members carry none
@@ -58,11 +58,11 @@ def compute_schedule(
         (fusion.value, islx.ScheduleOptions()),
         (f"{fusion.value}, bounded coefficients", _BOUNDED),
     ):
-        problem = replace(_problem(scop, dependences, segments, fusion, options), positive=positive)
+        problem = replace(_problem(scop, dependences, segments, fusion, options), forms=forms)
         answer = solve_within(problem, deadline_s)
         if answer is not None:
             share = inside is not Fusion.MIN
-            found = _assemble(scop, dependences, segments, answer, share=share)
+            found = _assemble(scop, dependences, segments, answer, forms, share=share)
             return Scheduled(found, name, tuple(notes))
         notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
     notes.append("the statements run one after the other, in program order")
@@ -105,6 +105,7 @@ def _assemble(
     dependences: Dependences,
     segments: Sequence[Sequence[Cluster]],
     answer: list[list[str]],
+    forms: LoopForms,
     *,
     share: bool,
 ) -> tree.Node:
@@ -118,7 +119,7 @@ def _assemble(
         else:
             parts += [read_schedule(scop, islx.parse_schedule(text)) for text in next(solved)]
     plain = [alone.get(part.statements, part) for part in tree.flatten(parts)]
-    found = tidy(dependences, tree.in_sequence(plain), share=share)
+    found = tidy(dependences, tree.in_sequence(plain), forms, share=share)
     found = join_loops(dependences, found) if share else found
     legality.check_tree(dependences, found)
     return found

@@ -13,7 +13,7 @@ from tcc.sched.scop import Part, Scop, ScopStatement
 
 
 class Unstructured(Exception):
-    """The schedule is no nest of loops over single iterators; program order is used instead."""
+    """The schedule is no nest of loops over sums of iterators; program order is used instead."""
 
 
 def structure(scop: Scop, schedule: tree.Node) -> Nest:
@@ -61,7 +61,10 @@ class _Draft:
 
 @dataclass(frozen=True)
 class _Point:
-    """What the loops above say about each statement: solved iterators and idle loops."""
+    """What the loops above say about each statement: solved iterators and idle loops.
+
+    The value of a solved iterator may contain earlier iterators that have no loop yet.
+    """
 
     solved: Mapping[str, Mapping[str, Affine]]
     values: Mapping[str, Mapping[str, Affine]]
@@ -104,6 +107,7 @@ class _Builder:
     def __init__(self, scop: Scop) -> None:
         self._statements = {s.name: s for s in scop.statements}
         self._taken = frozenset(scop.program.sizes) | frozenset(scop.program.tensors)
+        self._sums: dict[str, str] = {}  # the last index in the sum that a loop runs over
 
     # -- from a schedule tree --------------------------------------------------------------
 
@@ -182,12 +186,9 @@ class _Builder:
                 lows.append(partial)
                 highs.append(partial + 1)
                 continue
-            iterator, sign = self._single(partial, open_)
-            rest = partial.without((_own(iterator),))
-            solved[statement][iterator] = (var(name) - rest) * sign
-            low, high = self._range(statement, iterator, solved[statement])
-            lows.append(rest + low if sign > 0 else rest - high + 1)
-            highs.append(rest + high if sign > 0 else rest - low + 1)
+            first, last = self._solve(statement, name, partial, open_, solved[statement])
+            lows.append(first)
+            highs.append(last)
         dim = Dim(name, minimum(*lows), maximum(*highs), member.coincident)
         values = {n: {**point.values[n], name: member.partial[n]} for n in names}
         return dim, _Point(solved, values, conditions, point.names | {name})
@@ -203,25 +204,71 @@ class _Builder:
     def _open(self, statement: str, partial: Affine) -> list[str]:
         return [i for i in self._statements[statement].iterators if _own(i) in partial.variables]
 
-    def _single(self, partial: Affine, open_: list[str]) -> tuple[str, int]:
-        own = _own(open_[0])
-        if len(open_) > 1 or abs(partial.coefficient(own)) != 1:
-            raise Unstructured("a loop runs over a combination of indices")
-        if own in partial.without((own,)).variables:
-            raise Unstructured("a loop runs over a quotient of an index")
-        return open_[0], partial.coefficient(own)
+    def _solve(
+        self,
+        statement: str,
+        name: str,
+        partial: Affine,
+        open_: list[str],
+        solved: dict[str, Affine],
+    ) -> tuple[Affine, Affine]:
+        """Solve the last open iterator of a sum for the loop variable; the range of the sum."""
+        _check_sum(partial, [_own(i) for i in open_])
+        iterator = open_[-1]
+        own, sign = _own(iterator), partial.coefficient(_own(iterator))
+        rest = partial.without((own,))
+        low, high = self._range(statement, iterator, solved)
+        low, high = self._within(statement, iterator, solved, low, high)
+        first, last = (low, high - 1) if sign > 0 else (1 - high, -low)
+        first = self._closed(statement, rest + first, solved, smallest=True)
+        last = self._closed(statement, rest + last, solved, smallest=False)
+        value = (var(name) - rest) * sign
+        solved.update({i: at.substitute({own: value}) for i, at in solved.items()})
+        solved[iterator] = value
+        return first, last + 1
 
     def _range(
         self, statement: str, iterator: str, solved: Mapping[str, Affine]
     ) -> tuple[Affine, Affine]:
         """Range of an iterator over the loop variables; open iterators take their extremes."""
-        ranges = self._statements[statement].source.ranges
-        low, high = ranges[iterator].low, ranges[iterator].high
+        limits = self._statements[statement].source.ranges[iterator]
+        low = self._over_loops(statement, limits.low, solved)
+        high = self._over_loops(statement, limits.high, solved)
+        return (
+            self._closed(statement, low, solved, smallest=True),
+            self._closed(statement, high, solved, smallest=False),
+        )
+
+    def _closed(
+        self, statement: str, form: Affine, solved: Mapping[str, Affine], *, smallest: bool
+    ) -> Affine:
+        """The least or the largest value of a form for all values of the open iterators in it."""
         for other in reversed(self._statements[statement].iterators):
-            if other not in solved:
-                low = _extreme(low, other, ranges[other], smallest=True)
-                high = _extreme(high, other, ranges[other], smallest=False)
-        return self._over_loops(statement, low, solved), self._over_loops(statement, high, solved)
+            if _own(other) in form.variables:
+                limits = Range(*self._range(statement, other, solved))
+                form = _extreme(form, _own(other), limits, smallest=smallest)
+        return form
+
+    def _within(
+        self,
+        statement: str,
+        iterator: str,
+        solved: Mapping[str, Affine],
+        low: Affine,
+        high: Affine,
+    ) -> tuple[Affine, Affine]:
+        """The range of an iterator where iterators that hang on it are in their ranges, too."""
+        own = _own(iterator)
+        for other, value in solved.items():
+            sign, rest = value.coefficient(own), value.without((own,))
+            if abs(sign) != 1 or self._open(statement, rest):
+                continue
+            least, end = self._range(statement, other, solved)
+            first, last = (least - rest, end - 1 - rest)
+            if sign < 0:
+                first, last = rest - (end - 1), rest - least
+            low, high = maximum(low, first), minimum(high, last + 1)
+        return low, high
 
     def _instance(self, name: str, point: _Point) -> Instance:
         statement = self._statements[name]
@@ -232,14 +279,18 @@ class _Builder:
         return Instance(name, iterators, point.values[name], point.conditions.get(name, ()))
 
     def _dim_name(self, member: tree.Member, names: tuple[str, ...], point: _Point) -> str:
-        wanted = "c"
+        """The name of the index that the loop runs over, or of all in a sum."""
         for statement in names:
             partial = member.partial[statement]
             used = [i for i in self._statements[statement].iterators if i in partial.variables]
             if used:
-                wanted = used[-1]
-                break
-        return fresh(wanted, self._taken | point.names)
+                open_ = [i for i in used if i not in point.solved[statement]]
+                if not open_[1:]:
+                    return fresh(used[-1], self._taken | point.names)
+                name = fresh("_".join(open_), self._taken | point.names)
+                self._sums[name] = open_[-1]
+                return name
+        return fresh("c", self._taken | point.names)
 
     def _output_order(self, parallel: Sequence[Dim], names: tuple[str, ...]) -> tuple[Dim, ...]:
         """Left-hand order of the statement with the most indices: contiguous dimension last."""
@@ -247,7 +298,7 @@ class _Builder:
             (self._statements[n].source.indices for n in reversed(names)), key=len, default=()
         )
         place = {name: k for k, name in enumerate(widest)}
-        return tuple(sorted(parallel, key=lambda d: place.get(d.name, -1)))
+        return tuple(sorted(parallel, key=lambda d: place.get(self._sums.get(d.name, d.name), -1)))
 
     # -- in program order ------------------------------------------------------------------
 
@@ -285,6 +336,14 @@ class _Builder:
 def _own(iterator: str) -> str:
     """The name of an iterator that has no loop yet; no loop has it."""
     return f"{iterator}'"
+
+
+def _check_sum(form: Affine, names: Sequence[str]) -> None:
+    """A form is a sum of these variables, each once, and of something without them."""
+    if any(abs(form.coefficient(n)) != 1 for n in names):
+        raise Unstructured("a loop runs over a multiple of an index")
+    if form.without(names).variables.intersection(names):
+        raise Unstructured("a loop runs over a quotient of an index")
 
 
 def _apart(dim: Dim, outer: Iterable[Dim]) -> Dim:

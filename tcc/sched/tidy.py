@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tcc.affine import Affine, Var, const
+from tcc.affine import Affine, const
 from tcc.sched import tree
 from tcc.sched.dependences import Dependences
 from tcc.sched.legality import no_distance
+from tcc.sched.loop_form import PLAIN, LoopForm, LoopForms, factors_of
 from tcc.sched.tree import Band, Filter, Leaf, Member, Node
 
 Done = Mapping[str, frozenset[str] | None]
-"""By statement, the iterators that loops further out run over; None where a loop mixes them."""
+"""By statement, the iterators that loops further out decide; None where that is not clear.
+
+A loop over a sum of iterators decides the last of them, once the others have loops.
+"""
 
 
-def tidy(dependences: Dependences, node: Node, *, share: bool = True) -> Node:
+def tidy(
+    dependences: Dependences, node: Node, forms: LoopForms = PLAIN, *, share: bool = True
+) -> Node:
     """Separate what isl interleaves in one loop only by shifting it.
 
     isl orders the phases of a fused group by offsets in a sequential member, `j` and `N + j` and
     `2*N + j`; a loop over all of it would run mostly idle. Without `share`, no two statements keep
-    a sequential loop in common.
+    a sequential loop in common. `forms` says which parallel and which sequential loops statements
+    may share.
 
     Requires: the tree keeps every dependence.
     Establishes: parallel members are in bands outside of sequential ones; the statements of a
@@ -28,12 +35,13 @@ def tidy(dependences: Dependences, node: Node, *, share: bool = True) -> Node:
     ones as in the source; the parts of a sequence are in program order as far as dependences let.
     """
     names = [s.name for s in dependences.scop.statements]
-    return _Tidier(dependences, share).node(node, names, dict.fromkeys(names, frozenset()))
+    return _Tidier(dependences, forms, share).node(node, names, dict.fromkeys(names, frozenset()))
 
 
 class _Tidier:
-    def __init__(self, dependences: Dependences, share: bool) -> None:
+    def __init__(self, dependences: Dependences, forms: LoopForms, share: bool) -> None:
         self._dependences = dependences
+        self._forms = forms
         self._share = share
         self._statements = dependences.scop.by_name
         self._place = {s: k for k, s in enumerate(self._statements)}
@@ -63,19 +71,50 @@ class _Tidier:
         parallel: list[Member] = []
         sequential: list[Member] = []
         for member in members:
-            outer = member.coincident and (permutable or not sequential)
+            free = member.coincident and self._has_outer_form(member.partial)
+            outer = free and (permutable or not sequential)
             (parallel if outer else sequential).append(member)
         inside = self._after(parallel, names, done)
-        below = (
-            self._sequential(sequential, permutable, child, names, inside)
-            if sequential
-            else self.node(child, names, inside)
-        )
+        below = self._inner(sequential, permutable, child, names, inside)
         if not parallel:
             return below
         if isinstance(below, Band) and below.coincident_count == len(below.members):
             return Band((*parallel, *below.members), True, below.child)
         return Band(tuple(parallel), True, below)
+
+    def _inner(
+        self,
+        members: Sequence[Member],
+        permutable: bool,
+        child: Node,
+        names: Sequence[str],
+        done: Done,
+    ) -> Node:
+        """Below parallel loops: first those that only their form keeps from being parallel."""
+        shared = [m for m in members if permutable and m.coincident and self._is_shared(m, names)]
+        if not shared:
+            return (
+                self._sequential(members, permutable, child, names, done)
+                if members
+                else self.node(child, names, done)
+            )
+        rest = [m for m in members if m not in shared]
+        below = self._inner(rest, permutable, child, names, self._after(shared, names, done))
+        loops = [found for m in shared if (found := self._loop(m, names)) is not None]
+        return Band(tuple(loops), True, below) if loops else below
+
+    def _is_shared(self, member: Member, names: Sequence[str]) -> bool:
+        """Whether several statements run over the same range in a loop."""
+        shapes = {self._shape(n, member.partial[n]) for n in names}
+        return self._share and len(names) > 1 and len(shapes) == 1 and shapes.isdisjoint(names)
+
+    def _has_outer_form(self, partial: Mapping[str, Affine]) -> bool:
+        return all(self._allows(self._forms.outer, n, value) for n, value in partial.items())
+
+    def _allows(self, form: LoopForm, name: str, value: Affine) -> bool:
+        """Whether a loop of this form may run over a statement's value."""
+        factors = factors_of(value - self._shift(name, value))
+        return factors is not None and form.allows(factors)
 
     def _sequential(
         self,
@@ -90,7 +129,7 @@ class _Tidier:
         for group in self._groups(members, names):
             loops = [found for m in members if (found := self._loop(m, group)) is not None]
             inside = _below(child, group)
-            if len(group) == 1 or not loops:
+            if not loops or (len(group) == 1 and done[group[0]] is not None):
                 made = self.node(inside, group, done)
             elif any(m.coincident for m in loops):
                 made = self._band(loops, permutable, inside, group, done)
@@ -105,18 +144,21 @@ class _Tidier:
         inside = dict(done)
         for member in members:
             for name in names:
-                before, used = inside[name], self._used(name, member.partial[name])
-                inside[name] = None if before is None or used is None else before | used
+                before = inside[name]
+                inside[name] = None if before is None else self._decided(name, member, before)
         return inside
 
-    def _used(self, name: str, value: Affine) -> frozenset[str] | None:
-        """The iterator that a loop runs over, in a set; None for a mixture or a multiple."""
+    def _decided(self, name: str, member: Member, before: frozenset[str]) -> frozenset[str] | None:
+        """The iterators that are decided below a loop, with those decided before."""
+        value = member.partial[name]
         moving = value - self._shift(name, value)
-        if moving.is_constant:
-            return frozenset()
-        (atom, factor), *more = moving.terms
-        simple = not more and abs(factor) == 1 and isinstance(atom, Var)
-        return moving.variables if simple else None
+        factors = factors_of(moving)
+        if factors is None or any(abs(f) != 1 for f in factors):
+            return None
+        if not factors:
+            return before
+        new = [i for i in self._statements[name].iterators if i in moving.variables - before]
+        return before | {new[-1]} if new else None
 
     def _loop(self, member: Member, group: Sequence[str]) -> Member | None:
         """The member for one group, without its offset; None where nothing varies in it."""
@@ -124,8 +166,8 @@ class _Tidier:
         partial = {n: member.partial[n] - shift for n in group}
         if all(v == const(0) for v in partial.values()):
             return None
-        coincident = member.coincident or no_distance(self._dependences, group, partial)
-        return Member(partial, coincident)
+        apart = member.coincident or no_distance(self._dependences, group, partial)
+        return Member(partial, apart and self._has_outer_form(partial))
 
     def _shift(self, name: str, value: Affine) -> Affine:
         """The part of a value that is the same for all instances."""
@@ -169,15 +211,19 @@ class _Tidier:
         return any(d.source in group and d.sink == name for d in self._dependences.pairs)
 
     def _shape(self, name: str, value: Affine) -> object:
-        """Equal for statements that share the loop: same offset and range, or same one value."""
+        """Equal for statements that share the loop: same first and last value."""
         shift = self._shift(name, value)
-        moving = value - shift
-        if moving.is_constant:
+        if value == shift:
             return shift
-        atom, factor = moving.terms[0]
-        if len(moving.terms) > 1 or factor != 1 or not isinstance(atom, Var):
+        if not self._allows(self._forms.inner, name, value):
             return name
-        return shift, self._statements[name].source.ranges[atom.name]
+        first, last = shift, shift
+        for index, factor in ((i, value.coefficient(i)) for i in value.variables):
+            limits = self._statements[name].source.ranges.get(index)
+            if limits is not None:
+                ends = limits.low * factor, (limits.high - 1) * factor
+                first, last = first + ends[factor < 0], last + ends[factor > 0]
+        return first, last
 
     def _in_program_order(self, parts: Sequence[Filter]) -> list[Filter]:
         """A topological order that always takes the part with the earliest statement next."""

@@ -247,7 +247,7 @@ def test_fixed_parameters_give_the_same_kernels() -> None:
 
 
 def test_options_without_effect_are_noted() -> None:
-    asked = dict.fromkeys(REASONS, True) | {"private_depth": 0}
+    asked = dict.fromkeys(REASONS, True) | {"private_depth": 0, "tile_imperfectly_nested": True}
     notes = compiled(GEMM, SQUARE, **asked).compilation.notes
     assert notes == tuple(f"`{name}` has no effect: {why}" for name, why in REASONS.items())
     assert compiled(GEMM, SQUARE).compilation.notes == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tcc.affine import Affine, const, var
 from tcc.sched import tree
 from tcc.sched.legality import check_tree
+from tcc.sched.loop_form import LoopForm, LoopForms
 from tcc.sched.tidy import tidy
 from tcc.sched.tree import Band, Filter, Leaf, Member, Sequence
 from tests.sched.programs import GEMM, SOFTMAX, model
@@ -106,8 +107,8 @@ def test_nested_parallel_bands_become_one() -> None:
     assert len(after.members) == 2
 
 
-def test_a_loop_over_a_mixture_stays() -> None:
-    """Skewed loops have no single index to take out."""
+def test_a_loop_over_a_mixture_stays_where_that_is_allowed() -> None:
+    """Otherwise each statement has its own loops below those over single indices."""
     _, found = model(
         """def f(float(N, M) X) -> (Y) {
             T(i, j) = X(i, j)
@@ -119,4 +120,13 @@ def test_a_loop_over_a_mixture_stays() -> None:
         True,
         sequence("S0", "S1"),
     )
-    assert tidy(found, skewed) == skewed
+    assert tidy(found, skewed, LoopForms(LoopForm(skewed=True))) == skewed
+    plain = tidy(found, skewed)
+    assert isinstance(plain, Band)
+    assert plain.members == (member(True, S0=COLUMN, S1=COLUMN),)
+    assert plain.child == tree.Sequence(
+        (
+            Filter(("S0",), Band((member(True, S0=ROW),), True, Leaf())),
+            Filter(("S1",), Band((member(True, S1=ROW),), True, Leaf())),
+        )
+    )
