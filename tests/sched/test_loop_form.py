@@ -166,4 +166,4 @@ def test_a_program_without_use_for_it_gets_a_note(mapping: dict[str, object], wh
     program = "def f(float(N, M) A) -> (O) { T(i, j) = A(i, j) O(i, j) = T(i, j) + 1.0 }"
     (note,) = compiled(program, mapping).compilation.notes
     (name,) = mapping
-    assert note == f"`{name}` has no effect: statements of this program can share {why}"
+    assert note == f"`{name}` has no effect: statements of this program share {why}"
