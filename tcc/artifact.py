@@ -124,6 +124,8 @@ class Interface:
     `temporaries` has the byte offset of each temporary in the workspace. `launches` work for all
     sizes that fulfil `requirements`; with `fast` the launcher has a choice. `alignments` has the
     bytes that the address of a tensor must be a multiple of, where that is more than its type's.
+    `unordered` names the tensors that threads combine values into in any order: floating-point
+    results that depend on them can differ in rounding from run to run.
     """
 
     function: str
@@ -136,6 +138,7 @@ class Interface:
     fast: FastPath | None = None
     requirements: tuple[Requirement, ...] = ()
     alignments: Mapping[str, int] = field(default_factory=dict)
+    unordered: tuple[str, ...] = ()
 
     @property
     def tensors(self) -> tuple[Argument, ...]:

@@ -210,13 +210,18 @@ class _State:
             naming=replace(request.naming, variant=None),
         )
         parts = wanted_parts(resolved(request.options))
+        ordered = resolved(request.options).deterministic is not False
         divided = step(
             "split",
-            lambda: split_reductions(program, request.sizes, request.target, parts),
+            lambda: split_reductions(
+                program, request.sizes, request.target, parts, deterministic=ordered
+            ),
             describe,
         )
         if divided is not program:
             self._mapped = self._fixed(divided)
+        if not ordered:
+            self._run.notes.append(_any_order(divided))
         fixed = resolved(request.options).fix_parameters_before_scheduling
         if divided is not program or (fixed and request.sizes):
             model = scop.build_scop(self._fixed(divided) if fixed else divided)
@@ -389,3 +394,11 @@ class _State:
 
 def _cuda(artifact: Artifact) -> str:
     return artifact.cuda_source
+
+
+def _any_order(program: tir.Program) -> str:
+    """What became of `deterministic: false`."""
+    joined = [f"`{s.target}`" for s in program.statements if s.atomic]
+    if joined:
+        return f"added up in any order, by atomic operations: {', '.join(joined)}"
+    return "`deterministic: false` has no effect: no sum of 32 or 64 bits is cut into parts"

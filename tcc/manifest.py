@@ -33,6 +33,7 @@ def manifest(artifact: Artifact, target: Target, options: Options) -> dict[str, 
         "arguments": [_argument(a) for a in interface.arguments],
         "workspace_bytes": _extent(interface.workspace_bytes),
         "launches": [_launch(launch) for launch in interface.launches],
+        "unordered": list(interface.unordered),
         "options": given(options),
     }
 

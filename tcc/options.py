@@ -132,6 +132,10 @@ class MappingOptions:
         "blocks that share one reduction, joined in a second step; 1 when not given and `tile`, "
         "`threads`, `blocks`, `registers` or a preset says how the loops are cut",
     )
+    deterministic: bool | None = option(
+        Flag(),
+        "add the blocks' shares of a reduction in a fixed order; `false` allows atomic operations",
+    )
     tensor_cores: bool | None = option(Flag(), "multiply on tensor cores where the types allow it")
     kernels: tuple[tuple[str, ...], ...] | None = option(
         Items(Items(Text("a tensor name"), 1), 1), "tensors that each kernel computes, in order"

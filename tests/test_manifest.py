@@ -47,6 +47,7 @@ def test_the_manifest_says_how_to_call_and_launch():
         "arguments",
         "workspace_bytes",
         "launches",
+        "unordered",
         "options",
     ]
     assert data["arguments"] == [

@@ -51,6 +51,7 @@ NEW = [
     "pipeline",
     "reduction",
     "split",
+    "deterministic",
     "tensor_cores",
     "kernels",
     "plan",

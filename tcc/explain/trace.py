@@ -161,6 +161,9 @@ class _Run:
                 self._declare(buffer)
             case ir.Store(buffer, index, value):
                 self._store(buffer, index, self._value(value), self._site(statement, 0))
+            case ir.Atomic(buffer, index, _, value):
+                self._used_up((value,))
+                self._store(buffer, index, UNKNOWN, self._site(statement, 0))
             case ir.VectorMove() | ir.AsyncCopy():
                 self._move(statement)
             case _:

@@ -171,6 +171,7 @@ class Statement:
     than `=`, `reductions` may be empty (`A(i) += B(i)`). `value` has the target's type, or the
     target's compute type when that is a half type (the store rounds once).
     `text` is the source text of the statement on one line; `name` is unique (`S0`, `S1`, ...).
+    The instances of an `atomic` update combine into the target in any order, also at the same time.
     """
 
     name: str
@@ -184,6 +185,7 @@ class Statement:
     text: str
     span: Span
     target_span: Span
+    atomic: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def _of_statement(statement: ir.Statement) -> list[Affine]:
             return [a for c in conditions for a in _of_value(c)]
         case ir.Let(_, value):
             return _of_value(value)
-        case ir.Store(_, index, value):
+        case ir.Store(_, index, value) | ir.Atomic(_, index, _, value):
             return [a for e in (*index, value) for a in _of_value(e)]
         case ir.VectorMove() | ir.AsyncCopy():
             indices = (*statement.target_index, *statement.source_index)

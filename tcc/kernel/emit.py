@@ -189,7 +189,16 @@ def _interface(context: Context, unit: Unit) -> Interface:
         fast,
         tuple(Requirement(p.expression, str(p), p.reason) for p in unit.preconditions),
         {name: most for name, most in aligned.items() if most},
+        _unordered(context, unit),
     )
+
+
+def _unordered(context: Context, unit: Unit) -> tuple[str, ...]:
+    """The tensors that kernels combine into by atomic operations."""
+    kernels = (*unit.kernels, *(unit.fast.kernels if unit.fast else ()))
+    statements = (s for k in kernels for s in ir.walk(k.body))
+    combined = {s.buffer.name for s in statements if isinstance(s, ir.Atomic)}
+    return tuple(t for t in context.program.tensors if context.spelling[t] in combined)
 
 
 def _launch(context: Context, unit: Unit, kernel: ir.Kernel) -> Launch:

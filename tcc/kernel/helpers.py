@@ -31,6 +31,28 @@ __device__ __forceinline__ T inside(T index, long long extent, const char* what)
   }
   return index;
 }""",
+    # Atomic operations that CUDA has not: an element is exchanged as long as nobody was faster.
+    "Word": """template <unsigned Bytes> struct Word { typedef unsigned int type; };
+template <> struct Word<8> { typedef unsigned long long type; };""",
+    **{
+        f"atomic_{name}": f"""template <typename T>
+__device__ __forceinline__ void atomic_{name}(T* address, T value) {{
+  typedef typename Word<sizeof(T)>::type Bits;
+  union {{ T number; Bits bits; }} before, after;
+  before.bits = 0;
+  for (Bits found = atomicCAS(reinterpret_cast<Bits*>(address), before.bits, before.bits);;) {{
+    before.bits = found;
+    after.number = {combined};
+    found = atomicCAS(reinterpret_cast<Bits*>(address), before.bits, after.bits);
+    if (found == before.bits) return;
+  }}
+}}"""
+        for name, combined in (
+            ("multiply", "before.number * value"),
+            ("minimum", "fmin(before.number, value)"),
+            ("maximum", "fmax(before.number, value)"),
+        )
+    },
     "sigmoid": """HD float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 HD double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }""",
     "relu": """HD float relu(float x) { return fmaxf(x, 0.0f); }

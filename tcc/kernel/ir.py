@@ -2,7 +2,7 @@
 
 unit       := kernel*
 kernel     := buffers, launch geometry, statement*
-statement  := For | If | Let | Declare | Store | VectorMove | AsyncCopy | AsyncWait
+statement  := For | If | Let | Declare | Store | Atomic | VectorMove | AsyncCopy | AsyncWait
             | Barrier | Comment
 expression := Const | Int | Load | Unary | Binary | Select | Call | Cast | Checked | Shuffle
 
@@ -207,6 +207,16 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Atomic:
+    """`buffer[index] = buffer[index] operator value` in one step, in global memory."""
+
+    buffer: Buffer
+    index: tuple[Affine | Expression, ...]
+    operator: str
+    value: Expression
+
+
+@dataclass(frozen=True)
 class VectorMove:
     """`width` consecutive elements from one place to another, as one access of each side.
 
@@ -263,6 +273,7 @@ Statement: TypeAlias = (
     | Let
     | Declare
     | Store
+    | Atomic
     | VectorMove
     | AsyncCopy
     | AsyncCommit

@@ -262,6 +262,8 @@ class _Kernel:
             value: ir.Expression = identity(statement.operator, tensor.type.compute)
         else:
             value = self._values(instance).value(statement.value)
+        if statement.atomic:
+            return ir.Atomic(buffer, index, statement.operator, value)
         if lowered.part is Part.UPDATE:
             old = cast(ir.Load(buffer, index), value.type)
             value = combine(statement.operator, old, value)

@@ -76,6 +76,8 @@ def _promotion(
     keep_stored: bool,
 ) -> Promotion | None:
     writers = [i for i in order if context.statements[i.statement].statement.target == tensor]
+    if any(context.statements[i.statement].statement.atomic for i in writers):
+        return None  # other points combine into the same element
     subscripts = write_subscripts(context.statements[writers[0].statement], writers[0])
     parallel = {d.name for d in kernel.parallel}
     if not all(s.variables <= parallel | set(context.program.sizes) for s in subscripts):

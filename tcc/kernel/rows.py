@@ -74,6 +74,9 @@ class _Rows:
                 said = text
             if isinstance(node, Pass):
                 result += self._pass(node)
+            elif self._lowered(node).statement.atomic:
+                tests = (-var(self._along), *self._pending())
+                result.append(ir.If(tests, (self._atomic(node),)))
             else:
                 result += self._guarded([self._row_statement(node)])
         leader = -var(self._along)
@@ -114,6 +117,13 @@ class _Rows:
         register = self._state.registers[self._lowered(instance).statement.target]
         value = self._new_value(instance, ir.Load(register, ()))
         return ir.Store(register, (), cast(value, register.type))
+
+    def _atomic(self, instance: Instance) -> ir.Statement:
+        """What one thread of the row combines into an element of several rows."""
+        statement = self._lowered(instance).statement
+        index = self._state.written_at(instance, self._state.context.tensor(statement.target))
+        buffer = self._state.buffer(statement.target)
+        return ir.Atomic(buffer, index, statement.operator, self._value(instance))
 
     # -- one pass --------------------------------------------------------------------------
 

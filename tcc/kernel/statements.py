@@ -86,8 +86,9 @@ class _Writer:
             case ir.Declare(buffer):
                 self.lines.append(indent + declaration(buffer))
             case ir.Store(buffer, index, value):
-                place = p.element(buffer, index)
-                self.lines.append(f"{indent}{place} = {p.value(value)};")
+                self.lines.append(f"{indent}{p.element(buffer, index)} = {p.value(value)};")
+            case ir.Atomic():
+                self.lines.append(f"{indent}{p.atomic(statement)};")
             case ir.For():
                 self._loop(statement, indent)
             case ir.If():

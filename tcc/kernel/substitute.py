@@ -34,6 +34,8 @@ def _statement(statement: ir.Statement, values: Mapping[str, Affine]) -> ir.Stat
             return ir.Let(var, _value(value, values))
         case ir.Store(buffer, index, value):
             return ir.Store(buffer, _all(index, values), _expression(value, values))
+        case ir.Atomic(_, index, _, value):
+            return replace(statement, index=_all(index, values), value=_expression(value, values))
         case ir.VectorMove() | ir.AsyncCopy():
             return replace(
                 statement,

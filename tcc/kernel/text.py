@@ -31,6 +31,9 @@ from tcc.kernel.spelling import (
 from tcc.kernel.value_range import overflows, value_range
 from tcc.scalar import ScalarType
 
+UNSIGNED = {ScalarType.INT32: ScalarType.UINT32, ScalarType.INT64: ScalarType.UINT64}
+ATOMICS = {"*": "atomic_multiply", "min": "atomic_minimum", "max": "atomic_maximum"}
+
 
 class Printer(AffinePrinter):
     """Prints expressions at one place."""
@@ -45,6 +48,21 @@ class Printer(AffinePrinter):
         if len(parts) == 1:
             return parts[0][0]
         return " && ".join(wrap(p, PRECEDENCE["&&"] + 1) for p in parts)
+
+    def atomic(self, update: ir.Atomic) -> str:
+        """A call that combines a value into an element of global memory."""
+        type = update.buffer.type
+        place, value = f"&{self.element(update.buffer, update.index)}", self.value(update.value)
+        operator = update.operator
+        if type in UNSIGNED and operator in "+*":  # the same bits, and they wrap
+            word = C_TYPES[UNSIGNED[type]]
+            place, value = f"reinterpret_cast<{word}*>({place})", f"({word})({value})"
+        if operator == "+":
+            return f"atomicAdd({place}, {value})"
+        if operator != "*" and type.is_integer:
+            return f"atomic{operator.capitalize()}({place}, {value})"
+        self.helpers |= {"Word", ATOMICS[operator]}
+        return f"{ATOMICS[operator]}({place}, {value})"
 
     def _value(self, expression: ir.Expression) -> Part:  # noqa: C901 - one case a node
         match expression:

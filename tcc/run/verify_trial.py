@@ -146,6 +146,8 @@ class _Run:
                 return wrong_value(self._domain, wrong, order)
         if not any(c.compared for c in self.comparisons):
             return Failure("the blocks that ran wrote no element of any output")
+        if self._pair.optimized.interface.unordered:
+            return None
         return order_matters(self._domain, results[0], results[-1])
 
     def _program_fault(self, inputs: Mapping[str, Array]) -> Failure | None:
@@ -234,10 +236,16 @@ class _Run:
         return (make or HostDevice)(timeout_s=float(self._settings.options.timeout_s))
 
     def _chosen_blocks(self) -> dict[int, Sequence[int]]:
-        """Blocks of the last launch; it needs all that the launches before it compute."""
+        """Blocks of the last launch; it needs all that the launches before it compute.
+
+        All where it adds up shares of several blocks.
+        """
         if self._settings.blocks is None or self._settings.device != "host":
             return {}
-        launches = self._pair.optimized.interface.launches
+        interface = self._pair.optimized.interface
+        launches = interface.launches
+        if set(interface.unordered) & set(launches[-1].arguments):
+            return {}
         x, y, z = (g.evaluate(self._domain.sizes) for g in launches[-1].grid)
         if x * y * z <= self._settings.blocks:
             return {}

@@ -85,8 +85,12 @@ class ScopStatement:
 
     @property
     def parallel(self) -> tuple[str, ...]:
-        """The left-hand indices."""
-        return self.source.indices
+        """The indices whose values may run at the same time, but for other statements.
+
+        The left-hand indices; of an atomic update all, the combined ones first.
+        """
+        source = self.source
+        return source.reductions + source.indices if source.atomic else source.indices
 
     @property
     def accesses(self) -> tuple[Access, ...]:
@@ -95,7 +99,7 @@ class ScopStatement:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether several instances combine into one element."""
+        """Whether several instances combine into one element, one after the other."""
         return len(self.iterators) > len(self.parallel)
 
 

@@ -6,7 +6,12 @@
     S +=! S_parts(part)
 
 a rewrite of the program before scheduling (rfactor), so that every later check sees it. The order
-of the parts is fixed: the result does not change from run to run.
+of the parts is fixed: the result does not change from run to run. Where it may, the first step adds
+its part itself, by an atomic operation, and nothing but the identity has to be stored before:
+
+    S = 0.0f
+    S_parts(part) +=! X(part * 32768 + n)
+    S += S_parts(part)                         atomic; S_parts stays in a register
 
 Where results share operands, the threads of a block may share the sum instead (`sched/slices.py`):
 one kernel with small tiles, which reads the operands more often. The model's figures decide.
@@ -32,20 +37,38 @@ TILE_POINTS = 64 * 64
 BLOCKS_PER_SM = 4
 OPEN_PART = 16384
 ALL_PARTS = "  [all parts]"
+START = "  [start]"
 SMALLEST_TILE = 16
 ELEMENT_BYTES = 4
 STAGED_ELEMENTS = 6144
 """Of both operands in one k-tile: two stages of them fill 48 KiB."""
+ATOMIC = frozenset(
+    (
+        ScalarType.FLOAT32,
+        ScalarType.FLOAT64,
+        ScalarType.INT32,
+        ScalarType.UINT32,
+        ScalarType.INT64,
+        ScalarType.UINT64,
+    )
+)
+"""Types of 32 and 64 bits, which every GPU compares and exchanges in one step."""
 SECOND_KERNEL = 4000
 """Cycles from the end of a kernel to the work of the next one: about 2 us."""
 
 
 def split_reductions(
-    program: tir.Program, sizes: Mapping[str, int], target: Target, parts: int | None
+    program: tir.Program,
+    sizes: Mapping[str, int],
+    target: Target,
+    parts: int | None,
+    *,
+    deterministic: bool = True,
 ) -> tir.Program:
     """The program with every long reduction that leaves SMs idle cut into parts.
 
     `parts` asks for that many parts of every reduction (1: none); None decides by the extents.
+    Without `deterministic` they are joined by atomic operations where a type has them.
     Requires: `program` passed all checks. Establishes: the same results up to the rounding of a
     different order of summation.
     """
@@ -54,31 +77,39 @@ def split_reductions(
     for statement in program.statements:
         part = _part(statement, sizes, target, parts)
         if part is not None:
-            program = _rewrite(program, statement, part)
+            program = _rewrite(program, statement, part, deterministic=deterministic)
     return _parts_first(program)
 
 
 def _parts_first(program: tir.Program) -> tir.Program:
     """The program with every second step after the first steps that need nothing of it.
 
-    So first steps over one input are neighbours, and can share a kernel.
+    So first steps over one input are neighbours, and can share a kernel. With atomic operations
+    the two steps of one sum stay together, and the starts of all come first.
     """
     ordered = list(program.statements)
     for place in range(len(ordered) - 2, -1, -1):
         at = place
-        while at + 1 < len(ordered) and _may_follow(ordered[at], ordered[at + 1]):
+        while at + 1 < len(ordered) and _may_follow(*ordered[at : at + 2]):
             ordered[at : at + 2] = ordered[at + 1], ordered[at]
             at += 1
     statements = tuple(ordered)
     return program if statements == program.statements else replace(program, statements=statements)
 
 
-def _may_follow(second: tir.Statement, first: tir.Statement) -> bool:
-    """Whether these are a second and another first step, and the order does not matter."""
-    if not second.text.endswith(ALL_PARTS) or not first.name.endswith("_parts"):
-        return False
-    reads = {e.tensor for e in tir.walk(first.value) if isinstance(e, tir.Read)}
-    return second.target not in reads
+def _may_follow(step: tir.Statement, other: tir.Statement) -> bool:
+    """Whether the step of one sum can come after the step of another that stands behind it."""
+    second = step.text.endswith(ALL_PARTS)
+    if other.text.endswith(START):
+        return (second or step.name.endswith("_parts")) and other.target not in _touched(step)
+    behind = second and not step.atomic and other.name.endswith("_parts")
+    return behind and step.target not in _touched(other)
+
+
+def _touched(statement: tir.Statement) -> set[str]:
+    """The tensors that a statement reads or writes."""
+    reads = {e.tensor for e in tir.walk(statement.value) if isinstance(e, tir.Read)}
+    return reads | {statement.target}
 
 
 @dataclass(frozen=True)
@@ -193,7 +224,9 @@ def _length(extent: int, wanted: int) -> int:
     return wanted
 
 
-def _rewrite(program: tir.Program, statement: tir.Statement, part: _Part) -> tir.Program:
+def _rewrite(
+    program: tir.Program, statement: tir.Statement, part: _Part, *, deterministic: bool
+) -> tir.Program:
     target = program.tensors[statement.target]
     taken = set(program.tensors) | set(program.sizes) | set(statement.ranges)
     name, index = _fresh(f"{target.name}_parts", taken), _fresh("part", taken)
@@ -208,9 +241,14 @@ def _rewrite(program: tir.Program, statement: tir.Statement, part: _Part) -> tir
     )
     first = _first(statement, part, name, index, target.type.compute)
     second = _second(statement, part, name, index, target.type.compute)
+    steps = [first, second]
+    if not deterministic and target.type in ATOMIC:
+        joined = replace(second, initialise=False, atomic=True)
+        start = [_start(statement, target.type)] if statement.initialise else []
+        steps = [*start, first, joined]
     statements: list[tir.Statement] = []
     for each in program.statements:
-        statements += [first, second] if each is statement else [each]
+        statements += steps if each is statement else [each]
     return replace(
         program,
         tensors={**program.tensors, name: tensor},
@@ -250,6 +288,20 @@ def _first(
         initialise=True,
         value=value,
         text=f"{statement.text}  [in parts of {part.length}]",
+    )
+
+
+def _start(statement: tir.Statement, type: ScalarType) -> tir.Statement:
+    """The identity in every element, before the parts come."""
+    return replace(
+        statement,
+        name=f"{statement.name}_start",
+        reductions=(),
+        ranges={i: statement.ranges[i] for i in statement.indices},
+        operator="=",
+        initialise=False,
+        value=tir.Literal(identity(statement.operator, type), type),
+        text=f"{statement.text}{START}",
     )
 
 

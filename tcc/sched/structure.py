@@ -114,7 +114,7 @@ class _Builder:
     def kernel(self, node: tree.Node, names: tuple[str, ...]) -> _Draft:
         start = _Point({n: {} for n in names}, {n: {} for n in names})
         parallel, point, rest = self._parallel(node, names, start)
-        if not parallel and any(self._statements[n].source.indices for n in names):
+        if not parallel and any(self._statements[n].parallel for n in names):
             raise Unstructured("the fused loops leave nothing parallel")
         body = rest(point)
         return _Draft(self._output_order(parallel, names), body)
@@ -294,9 +294,7 @@ class _Builder:
 
     def _output_order(self, parallel: Sequence[Dim], names: tuple[str, ...]) -> tuple[Dim, ...]:
         """Left-hand order of the statement with the most indices: contiguous dimension last."""
-        widest = max(
-            (self._statements[n].source.indices for n in reversed(names)), key=len, default=()
-        )
+        widest = max((self._statements[n].parallel for n in reversed(names)), key=len, default=())
         place = {name: k for k, name in enumerate(widest)}
         return tuple(sorted(parallel, key=lambda d: place.get(self._sums.get(d.name, d.name), -1)))
 
@@ -319,18 +317,19 @@ class _Builder:
 
     def _single_statement(self, statement: ScopStatement, init: ScopStatement | None) -> _Draft:
         source = statement.source
-        dims = [
-            Dim(i, source.ranges[i].low, source.ranges[i].high, k < len(source.indices))
-            for k, i in enumerate(statement.iterators)
-        ]
+        inner = [i for i in statement.iterators if i not in statement.parallel]
+        parallel, loops = (
+            tuple(Dim(i, source.ranges[i].low, source.ranges[i].high, outer) for i in names)
+            for names, outer in ((statement.parallel, True), (inner, False))
+        )
         own = {i: var(i) for i in statement.iterators}
         nodes: tuple[Node, ...] = (Instance(statement.name, own, own),)
-        for dim in reversed(dims[len(source.indices) :]):
+        for dim in reversed(loops):
             nodes = (Loop(dim, nodes),)
         if init is not None:
             own = {i: var(i) for i in init.iterators}
             nodes = (Instance(init.name, own, own), *nodes)
-        return _Draft(tuple(dims[: len(source.indices)]), nodes)
+        return _Draft(parallel, nodes)
 
 
 def _own(iterator: str) -> str:

@@ -125,7 +125,7 @@ class _Walker:
         for statement in body:
             self._statement(statement)
 
-    def _statement(self, statement: ir.Statement) -> None:
+    def _statement(self, statement: ir.Statement) -> None:  # noqa: C901 - one case a node
         match statement:
             case ir.For() if statement.unroll:
                 self._unrolled_loop(statement)
@@ -137,6 +137,9 @@ class _Walker:
                 self._let(var, value)
             case ir.Store():
                 self._store(statement)
+            case ir.Atomic(buffer, index, _, value):
+                self._evaluate(value)
+                self._access(buffer, index, 1, is_store=True)
             case ir.VectorMove() | ir.AsyncCopy():
                 self._move(statement)
             case ir.AsyncWait(pending):

@@ -81,7 +81,7 @@ def _uses(body: Sequence[ir.Statement], trips: Mapping[str, int]) -> Iterator[Us
                 for condition in conditions:
                     yield from _of_condition(condition, trips)
                 yield from _uses((*then, *otherwise), trips)
-            case ir.Store(buffer, index, value):
+            case ir.Store(buffer, index, value) | ir.Atomic(buffer, index, _, value):
                 yield from _use(buffer, index, 1, trips)
                 yield from _of_expression(value, trips)
             case ir.Let(_, value):

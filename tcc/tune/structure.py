@@ -26,7 +26,7 @@ STRUCTURAL = (
     "kernels",
 )
 """The mapping options that change which loops and kernels there are."""
-KEPT = ("max_shared_memory", "tensor_cores", "check_bounds")
+KEPT = ("max_shared_memory", "tensor_cores", "check_bounds", "deterministic")
 """What a user demands of every plan."""
 SPLITS = (1, 4, 16, 64)
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tcc.affine import const
+from tcc.api import request_of
 from tcc.frontend import tir
 from tcc.frontend.specialise import specialise
+from tcc.options import MappingOptions, Options
+from tcc.run.host import HostDevice
+from tcc.run.verify import verify
 from tcc.sched.split import split_reductions
+from tcc.source import Source
 from tcc.target import DEFAULT_TARGET, TARGETS
-from tests.kernel.running import check, compiled
+from tests.kernel.running import check, compiled, data
 from tests.sched.programs import GEMM, elaborated
 
 TARGET = TARGETS[DEFAULT_TARGET]
@@ -23,6 +28,7 @@ def split(text: str, sizes: dict[str, int], parts: int | None = None) -> tir.Pro
 
 OPERATORS = ("+=!", "+=", "*=!", "*=", "min=!", "min=", "max=!", "max=")
 TYPES = ("bool", "uint8", "float16", "float64")
+ATOMIC_TYPES = ("float32", "float64", "int32", "uint32", "int64", "uint64")
 
 
 @pytest.mark.parametrize("length", [1, 7, 12])
@@ -106,3 +112,59 @@ def test_loops_that_the_options_describe_stay_as_they_are(mapping: dict[str, lis
     assert len(compiled(GEMM, sizes).launches) == 2
     assert len(compiled(GEMM, sizes, **mapping).launches) == 1
     assert len(compiled(GEMM, sizes, **mapping, split=4).launches) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "fixed"), [*((kind, True) for kind in ATOMIC_TYPES), ("float32", False)]
+)
+def test_blocks_add_to_one_result(kind: str, fixed: bool) -> None:
+    """Parts that do not divide the length; targets that have a value before, and others."""
+    operators = ("+=!", "*=", "min=!", "max=")
+    names = [f"S{k}" for k in range(len(operators))]
+    lines = [f"    {n}(i) {o} X(i, n)" for n, o in zip(names, operators, strict=True)]
+    text = "\n".join([f"def f({kind}(2, N) X) -> ({', '.join(names)}) {{", *lines, "}"])
+    sizes = {"N": 11 if fixed else 20000}
+    kernel = check(text, sizes, fixed=fixed, most=1, split=3, deterministic=False)
+    assert kernel.artifact.interface.unordered == tuple(names)
+    assert "workspace" not in kernel.cuda_source
+    program = kernel.compilation.program
+    assert program is not None
+    given = {} if fixed else sizes
+    run = HostDevice(check=True).check(kernel.artifact, data(program, sizes, 1), given)
+    assert not run.findings
+
+
+def test_blocks_add_tiles_and_others_read_the_sum() -> None:
+    text = """
+    def f(float(M, K) A, float(K, N) B, float(M, N) D) -> (C, E, F) {
+        C(m, n) +=! A(m, k) * B(k, n)
+        E(m, n) = fmax(C(m, n), 0) + D(m, n)
+        F +=! E(m, n)
+        C(m, n) += D(m, n) * A(m, k)
+    }
+    """
+    kernel = check(text, {"M": 33, "N": 34, "K": 70}, split=4, deterministic=False)
+    assert kernel.artifact.interface.unordered == ("C", "F")
+    assert "atomicAdd(&C[" in kernel.cuda_source
+
+
+def test_sums_that_no_atomic_operation_makes_have_a_second_step() -> None:
+    text = "def f(float16(N) X, bool(N) Y) -> (S, T) { S +=! X(n)\n T max=! Y(n) }"
+    kernel = check(text, {"N": 30}, split=3, deterministic=False)
+    assert kernel.artifact.interface.unordered == ()
+    assert any("`deterministic: false` has no effect" in n for n in kernel.compilation.notes)
+
+
+def test_the_order_is_fixed_unless_asked_otherwise() -> None:
+    kernel = compiled(TOTAL, {"N": 30}, split=3)
+    assert kernel.artifact.interface.unordered == ()
+    assert "atomic" not in kernel.cuda_source
+
+
+def test_verify_allows_any_order_of_addition() -> None:
+    """Rounding differs between the orders of the threads; blocks cannot be sampled."""
+    options = Options(mapping=MappingOptions(split=7, deterministic=False))
+    request = request_of(Source("f.tc", TOTAL), None, {"N": 5000}, options, None)
+    outcome = verify(request, device="host", check=True, blocks=2, seed=1, awkward=0)
+    assert outcome.ok, outcome.text()
+    assert outcome.trials[0].blocks is None
