@@ -123,6 +123,9 @@ def _answer(session: Session, problem: Exception) -> int:
             _discard_stdout()
             session.say("error: no space left on the device")
             return UsageError.exit_code
+        case MemoryError() | OSError(errno=errno.ENOMEM):
+            session.say("error: not enough memory")
+            return UsageError.exit_code
         case _:
             return _crash(session, problem)
 

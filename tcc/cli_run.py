@@ -97,18 +97,12 @@ def verify_command(
 
 def _load(session: Session, path: str) -> dict[str, Array]:
     """The arrays of an .npz file. UsageError when it is none; nothing in it is executed."""
-    import zipfile
+    from tcc.run.npz import read_npz
 
-    import numpy as np
-
-    data = io.BytesIO(read_bytes(session, path))
+    data = read_bytes(session, path)
     try:
-        archive = np.load(data, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array without a name")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as problem:
+        return read_npz(data)
+    except ValueError as problem:
         message = f"`{path}` is no .npz file of arrays"
         label = str(problem).split("\n", 1)[0][:100]
         found = error("E0626", message, session.word(path), label)

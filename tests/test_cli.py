@@ -559,3 +559,14 @@ def test_check_takes_several_files(capfd, folder):
     assert (code, out) == (1, "")
     assert "wrong.tc:2:18" in err
     assert "worse.tc:2:18" in err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("problem", [MemoryError(), OSError(errno.ENOMEM, "no")])
+def test_not_enough_memory(monkeypatch, capfd, problem):
+    def no_room(_):
+        raise problem
+
+    monkeypatch.setattr("tcc.check.check_source", no_room)
+    assert main(("check", "matmul.tc")) == 2
+    assert capfd.readouterr().err == "error: not enough memory\n"

@@ -27,6 +27,9 @@ EXPECTED = (0, 1, 2, 3, 4)
 LONGEST_S = 20.0
 """CPU time of one call."""
 LONGEST_LINE = 2000
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+TELLING = ("cache", "check", "explain", "targets", "options", "passes")
+"""Commands whose stdout people read."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def load(path: Path) -> Call:
 def check(call: Call, folder: Path, kind: str) -> int:
     """Call `tcc`; its exit code. AssertionError, and a case file, for a promise that it breaks."""
     for name, data in call.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
     before = _listing(folder)
     began = time.process_time()
@@ -65,6 +69,8 @@ def check(call: Call, folder: Path, kind: str) -> int:
     took = time.process_time() - began
     err = streams[1].buffer.getvalue().decode("utf-8", "replace")
     broken = _broken(call, code, err, took, _listing(folder) - before)
+    if call.words[0] in TELLING and CONTROL.search(streams[0].buffer.getvalue().decode()):
+        broken = broken or "a control character on stdout"
     if broken:
         (CASES / f"{kind}.json").write_text(call.json(broken))
         raise AssertionError(f"{broken}\n{err}")
@@ -85,7 +91,7 @@ def _broken(call: Call, code: int, err: str, took_s: float, written: set[str]) -
         return "fails without a word"
     if max(map(len, err.splitlines()), default=0) > LONGEST_LINE:
         return "a line without end"
-    if re.search(r"[\x00-\x08\x0b-\x1f\x7f]", err.replace("\r\n", "\n")):
+    if CONTROL.search(err.replace("\r\n", "\n")):
         return "a control character on stderr"
     return None
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from hypothesis import strategies as st
 
 from tcc.options import Options
 from tcc.schema import entries
+from tcc.tune.database import _KEY_FIELDS, _VALUE_FIELDS
 from tests.random_tc import numbered
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -169,3 +173,56 @@ def json_lines(examples: Sequence[str]) -> st.SearchStrategy[str]:
         st.text(max_size=20),
     )
     return st.lists(line, max_size=4).map(lambda lines: "\n".join(lines) + "\n")
+
+
+# -- databases and arrays --------------------------------------------------------------------
+
+SQL_VALUES = st.one_of(
+    st.none(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.binary(max_size=8),
+    st.sampled_from(ODD).map(lambda t: t.encode("utf-8", "replace").decode()),
+    st.text(st.characters(codec="utf-8"), max_size=8),
+    JSON_VALUES.map(json.dumps),
+)
+COLUMNS = [("keys", name) for name in _KEY_FIELDS] + [("measurements", n) for n in _VALUE_FIELDS]
+ROWS = st.lists(st.tuples(st.sampled_from(COLUMNS), SQL_VALUES), min_size=1, max_size=3)
+
+
+def anywhere(data: bytes) -> st.SearchStrategy[bytes]:
+    """The bytes of a file, some of them replaced by any others, wherever they are."""
+    at, length = st.integers(0, len(data)), st.integers(0, 40)
+    return st.builds(spliced, st.just(data), st.binary(max_size=40), at, length)
+
+
+def npy(header: str, data: bytes) -> bytes:
+    """An array file with this header."""
+    text = header.encode("latin-1", "replace")[:60_000]
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+def npz(members: Sequence[tuple[str, bytes]]) -> bytes:
+    """An archive of them."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(action="ignore"), ZipFile(file, "w") as archive:
+        for name, data in members:
+            archive.writestr(ZipInfo(name), data, ZIP_DEFLATED)
+    return file.getvalue()
+
+
+_HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n"
+_HEADERS = st.builds(
+    lambda seed, edits: damaged(_HEADER, seed, edits, ["1099511627776", "-1", "|O", "<M8[s]", "True"]),
+    SEEDS, FEW,
+)  # fmt: skip
+_MEMBERS = st.tuples(
+    st.sampled_from(("A.npy", "A.npy", "B.npy", "A", "../A.npy", "\x1b[31m.npy", ".npy")),
+    st.builds(npy, _HEADERS, st.sampled_from((bytes(24), b"", bytes(7), bytes(400)))),
+)
+ARCHIVES = st.lists(_MEMBERS, max_size=3).map(npz)
+ARRAYS = st.one_of(
+    ARCHIVES,
+    anywhere(npz([("A.npy", npy(_HEADER, bytes(24)))])),
+    st.builds(spliced, ARCHIVES, st.binary(max_size=8), st.integers(0, 500), st.integers(0, 8)),
+)

@@ -8,7 +8,9 @@ many examples.
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tcc.cli import COMMANDS
-from tcc.tune.exchange import export_lines
+from tcc.tune.database import Database
+from tcc.tune.exchange import export_lines, import_lines
 from tests.fuzz import inputs
 from tests.fuzz.called import Call, check
 from tests.tune.records import MATMUL, done, key, numbered
@@ -122,6 +125,56 @@ def test_imported_results(text: str) -> None:
         check(Call(("cache", "import", "x.jsonl"), {"x.jsonl": data}), folder, "import")
         for words in (("cache", "list"), ("cache", "export"), TUNED):
             check(Call(words, {"f.tc": MATMUL.encode()}, COMPILED), folder, "imported")
+
+
+def _database() -> bytes:
+    with tempfile.TemporaryDirectory(prefix="tcc-fuzz-") as name:
+        path = Path(name) / "tunings.db"
+        with Database(path) as database:
+            import_lines(database, EXPORTED)
+        return path.read_bytes()
+
+
+READ = (("cache", "list"), ("cache", "export"), TUNED, ("cache", "prune"))
+CACHE = "cache/tunings.db"
+
+
+@examples(2)
+@given(inputs.anywhere(_database()))
+def test_damaged_databases(data: bytes) -> None:
+    with tempfile.TemporaryDirectory(prefix="tcc-fuzz-") as name:
+        check(Call(("cache", "list"), {CACHE: data}), Path(name), "database")
+    run(Call(TUNED, {"f.tc": MATMUL.encode(), CACHE: data}, COMPILED), "database")
+
+
+@examples(1)
+@given(inputs.ROWS)
+def test_databases_of_strangers(changes: list[tuple[tuple[str, str], object]]) -> None:
+    with tempfile.TemporaryDirectory(prefix="tcc-fuzz-") as name:
+        path = Path(name) / "tunings.db"
+        path.write_bytes(_database())
+        with closing(sqlite3.connect(path)) as connection:
+            for (table, column), value in changes:
+                with suppress(sqlite3.IntegrityError):
+                    connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+            connection.commit()
+        data = path.read_bytes()
+    for words in READ:
+        run(Call(words, {"f.tc": MATMUL.encode(), CACHE: data}, COMPILED), "rows")
+
+
+# -- arrays --------------------------------------------------------------------------------
+
+
+@examples(1)
+@given(inputs.ARRAYS)
+def test_arrays(data: bytes) -> None:
+    """What holds the right array runs; the program is the same, so that it is built once."""
+    program = b"def f(float(N, M) A) -> (B) { B(i, j) = A(i, j) }\n"
+    words = ("run", "f.tc", "--inputs", "in.npz", "--outputs", "out.npz")
+    with tempfile.TemporaryDirectory(prefix="tcc-fuzz-") as name:
+        files = {"f.tc": program, "in.npz": data}
+        check(Call(words, files, frozenset(("out.npz",))), Path(name), "arrays")
 
 
 # -- the command line ----------------------------------------------------------------------
