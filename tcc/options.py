@@ -54,6 +54,9 @@ class KernelOptions:
     unroll: int | None = option(
         Integer(1, 4096), "statement instances in the body of an unrolled loop"
     )
+    private_depth: int | None = option(
+        Integer(0, 64), "loops outside the copies of results to registers"
+    )
     rolled_copies: bool | None = option(Flag(), "keep the loops of copies to shared memory")
     readonly_cache: bool | None = option(Flag(), "read inputs through the read-only data cache")
 

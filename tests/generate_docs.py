@@ -24,7 +24,6 @@ from tcc.kernel.text import C_TYPES
 from tcc.options import PRESETS, MappingOptions, Options, given, spell
 from tcc.run.arrays import numpy_type
 from tcc.scalar import ALIASES, ScalarType
-from tcc.sched import idle
 from tcc.schema import Entry, describe, entries, options_of
 from tcc.target import TARGETS
 from tests.doc_blocks import DOCUMENTS, ROOT
@@ -157,31 +156,6 @@ def _option_row(entry: Entry) -> tuple[str, str, str]:
     return f"`{name}`", describe(entry.kind), f"{entry.doc}{default}"
 
 
-def idle_options() -> str:
-    """The mapping options that no pass follows, with what the compiler says of them."""
-    paths = (p for p in (ROOT / "tcc").rglob("*.py") if p.name != "idle.py")
-    read = {name for path in paths for name in _options_read(path)}
-    names = [name for name in options_of(MappingOptions) if name not in read]
-    return table(("option", "why"), ((f"`{name}`", idle.REASONS[name]) for name in names))
-
-
-_HOLDERS = ("options", "_options", "chosen", "mapping")
-
-
-def _options_read(path: Path) -> Iterator[str]:
-    """Attributes of what holds mapping options: `options.tile`, `resolved(request.options).tile`."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        match node:
-            case ast.Attribute(ast.Name(holder) | ast.Attribute(_, holder), name) if (
-                holder in _HOLDERS
-            ):
-                yield name
-            case ast.Attribute(ast.Call(ast.Name("resolved")), name):
-                yield name
-            case _:
-                pass
-
-
 def presets() -> str:
     """The options in which the presets differ, and those that all share."""
     plain = {name: given(options) for name, options in PRESETS.items()}
@@ -292,7 +266,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "mapping options": lambda: option_table("mapping"),
     "plan options": lambda: option_table("mapping.plan.NAME"),
     "verify options": lambda: option_table("verify"),
-    "idle options": idle_options,
     "presets": presets,
     "passes": passes,
     "contracts": contracts,

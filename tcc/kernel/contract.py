@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from tcc.affine import Affine, const, minimum, var
 from tcc.frontend import tir
 from tcc.kernel import ir
+from tcc.kernel.fetch import fetch
 from tcc.kernel.fragment import Fragment, load_directly, load_fragment, over_registers
 from tcc.kernel.prove import Scope
 from tcc.kernel.slices import Slices
@@ -19,6 +20,7 @@ from tcc.kernel.steps import Steps, plain_dimension
 from tcc.kernel.tile_box import Numbers, merged
 from tcc.kernel.tile_copy import TileCopy
 from tcc.kernel.values import Values, combine
+from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance
 from tcc.sched.plan import AXES, Staging
 from tcc.sched.reuse import Chain, Operand
@@ -35,8 +37,8 @@ def contract(state: State, chain: Chain) -> list[ir.Statement]:
     and no barrier stands under a condition that depends on the thread. Where threads share the
     points of a tile, the first of them has the results.
     """
-    around = Slices(state, chain)
-    return [*around.before(), *_Contraction(state, chain).statements(), *around.after()]
+    around, made = Slices(state, chain), _Contraction(state, chain)
+    return [*around.before(), *made.to_memory(), *made.statements(), *around.after()]
 
 
 class _Contraction:
@@ -54,6 +56,24 @@ class _Contraction:
             TileCopy(state, merged(t), state.thread_number(range(len(AXES))), threads)
             for t in self._tiles.values()
         ]
+
+        self._outside = min(state.loops_outside, len(self._steps.moving))
+        lowered = (state.context.statements[u.statement] for u in chain.updates)
+        targets = {each.statement.target for each in lowered}
+        self._results = [p for p in state.promotions if p.tensor in targets]
+
+    # -- results in memory -----------------------------------------------------------------
+
+    def to_memory(self) -> list[ir.Statement]:
+        """What was accumulated so far, where the loops over k-tiles fetch it."""
+        if not self._outside:
+            return []
+        return [s for p in self._results for s in write_back(self._state, p)]
+
+    def _between_memory(self, body: list[ir.Statement]) -> list[ir.Statement]:
+        """From memory to registers and back around the statements of some k-tiles."""
+        fetched = [s for p in self._results for s in fetch(self._state, p)]
+        return [*fetched, *body, *self.to_memory()]
 
     # -- the loops -------------------------------------------------------------------------
 
@@ -97,7 +117,7 @@ class _Contraction:
             following = minimum(number + 1, self._steps.count - 1)
             body = (
                 *self._load(self._steps.numbers(following)),
-                *self._points(self._steps.numbers(number), number % 2),
+                *self._flat_points(number, number % 2),
                 *self._store((number + 1) % 2),
                 ir.Barrier(),
             )
@@ -123,7 +143,7 @@ class _Contraction:
                 ir.Barrier(),
                 *self._copy_async(following, (number + ahead) % self._stages),
                 ir.AsyncCommit(),
-                *self._points(self._steps.numbers(number), number % self._stages),
+                *self._flat_points(number, number % self._stages),
             )
         loop = ir.For(name, const(0), self._steps.count, 1, False, body)
         return [*start, loop, ir.AsyncWait(0), ir.Barrier()]
@@ -134,9 +154,15 @@ class _Contraction:
         scopes = [Scope(names[s], const(0), s.tiles) for s in self._steps.moving]
         with self._state.points.known(*scopes):
             body = make(tuple(var(names[s]) if s in names else const(0) for s in self._steps.all))
-        for step in reversed(self._steps.moving):
+        for number, step in reversed(list(enumerate(self._steps.moving, 1))):
+            body = self._between_memory(body) if number == self._outside else body
             body = [ir.For(names[step], const(0), step.tiles, 1, False, tuple(body))]
         return body
+
+    def _flat_points(self, number: Affine, stage: Affine) -> list[ir.Statement]:
+        """The points of one k-tile of all in one loop."""
+        points = self._points(self._steps.numbers(number), stage)
+        return self._between_memory(points) if self._outside else points
 
     def _load(self, numbers: Numbers) -> list[ir.Statement]:
         return [s for c in self._copies for s in c.load(numbers)]

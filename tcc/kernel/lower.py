@@ -10,8 +10,9 @@ from tcc.kernel import ir
 from tcc.kernel.affines import affines
 from tcc.kernel.context import Context
 from tcc.kernel.contract import contract
+from tcc.kernel.fetch import fetch
 from tcc.kernel.points import Make, parallel_iterators
-from tcc.kernel.promote import Promotion, reads
+from tcc.kernel.promote import reads
 from tcc.kernel.row_window import RowWindows
 from tcc.kernel.rows import rows_body
 from tcc.kernel.slices import sliced_node
@@ -62,6 +63,7 @@ class _Kernel:
         self._nest = state.nest
         self._points = state.points
         self._registers = state.registers
+        self._placed = state.registers.keys() | state.in_memory
         self._unguarded = {p.tensor for p in state.promotions if p.same}
         self._sliced = sliced_node(state)
         shared = state.plan.sliced is not None and self._sliced is None
@@ -137,7 +139,7 @@ class _Kernel:
         result: list[ir.Statement] = [ir.Declare(b) for b in self._registers.values()]
         for promotion in self._state.promotions:
             if promotion.load:
-                result += self._fetch(promotion)
+                result += fetch(self._state, promotion)
         return [*result, *self._rows.fetch()]
 
     def _written_back(self) -> list[ir.Statement]:
@@ -167,7 +169,7 @@ class _Kernel:
             if tiled is not None and all(self._target(u) in self._registers for u in tiled.updates):
                 return contract(self._state, tiled)
         single = _single_update(self._context, node)
-        if single is not None and self._target(single[1]) not in self._registers:
+        if single is not None and self._target(single[1]) not in self._placed:
             return self._accumulate(*single)
 
         def loop() -> list[ir.Statement]:
@@ -294,20 +296,6 @@ class _Kernel:
             load = ir.Load(self._registers[read.tensor], self._points.register_index)
             return cast(load, read.type)
         return ir.Load(self._state.buffer(read.tensor), index)
-
-    def _fetch(self, promotion: Promotion) -> list[ir.Statement]:
-        """Memory to registers at every point where the tensor is written; zero elsewhere."""
-        tensor = self._context.tensor(promotion.tensor)
-        register = self._registers[promotion.tensor]
-        writer = promotion.writer
-        indices = self._context.statements[writer.statement].statement.indices
-
-        def make() -> list[ir.Statement]:
-            at = tuple(self._points.at(s) for s in promotion.subscripts)
-            load = ir.Load(self._state.buffer(tensor.name), self._state.stored(tensor, at))
-            return [ir.Store(register, self._points.register_index, cast(load, register.type))]
-
-        return self._everywhere(writer, {i: writer.iterators[i] for i in indices}, make)
 
 
 def _instance_count(nodes: tuple[Node, ...]) -> int | None:

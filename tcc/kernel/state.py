@@ -19,10 +19,15 @@ from tcc.kernel.vector import widths
 from tcc.scalar import ScalarType
 from tcc.sched.nest import Instance, KernelNest, instances
 from tcc.sched.plan import AXES, KernelPlan, RowPlan
+from tcc.sched.private import in_plain_loops, loops_outside
 
 
 class State:
-    """Digits, points, register arrays and buffers of one kernel."""
+    """Digits, points, register arrays and buffers of one kernel.
+
+    `loops_outside` are the loops inside of the parallel ones around the copies of results to
+    registers; the results `in_memory` are in no registers at all.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,12 @@ class State:
         self._users = users
         self._extra_aliases: list[tuple[str, str]] = []
         self.slice = self._slice()
-        self.promotions = promotions(context, nest, users, keep_stored=keep)
+        self.loops_outside = loops_outside(nest, context.program, plan)
+        self.in_memory = (
+            in_plain_loops(nest, context.program, plan) if self.loops_outside else frozenset()
+        )
+        found = promotions(context, nest, users, keep_stored=keep)
+        self.promotions = tuple(p for p in found if p.tensor not in self.in_memory)
         self.registers = {p.tensor: self.register(p.tensor) for p in self.promotions}
         self._written = {
             context.statements[i.statement].statement.target for i in instances(nest.body)

@@ -15,7 +15,7 @@ from tcc.kernel.vector import access_width, divides
 def write_back(state: State, promotion: Promotion) -> list[ir.Statement]:
     """Store a promoted tensor at every point where the kernel writes it.
 
-    Requires: called after the last write of the tensor.
+    Requires: registers hold the values of all these points.
     """
     last = state.frame.digits[-1] if state.frame.digits else None
     if last is not None and last.inner is not None:

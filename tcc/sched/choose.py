@@ -12,6 +12,7 @@ from tcc.sched.budget import needs, over_budget
 from tcc.sched.derive import derive, structured
 from tcc.sched.nest import KernelNest, Nest
 from tcc.sched.plan import KernelPlan, Plan, Staging
+from tcc.sched.private import stays_private
 from tcc.sched.read_plan import read_plan
 from tcc.sched.reuse import chains
 from tcc.sched.tile import tiled
@@ -44,7 +45,7 @@ def choose_plan(
     report.add(*_unknown_names(nest, program, options))
     plan = Plan(tuple(chooser.kernel(k) for k in nest.kernels))
     report.add(*_not_staged(plan, program, options))
-    return Chosen(plan, tuple(chooser.notes))
+    return Chosen(plan, (*chooser.notes, *_idle(nest, program, plan, options)))
 
 
 class _Chooser:
@@ -62,6 +63,7 @@ class _Chooser:
         """The plan of one kernel, within the target's budget or reported."""
         if kernel.name in self._options.mapping.plan:
             plan = read_plan(kernel, self._program, self._options, self._report)
+            self._private_depth(kernel, plan, plan.private_depth)
             self._check(kernel, plan, self._options.place(f"mapping.plan.{kernel.name}"))
             return plan
         if self._wished.tile is not None:
@@ -69,7 +71,7 @@ class _Chooser:
         else:
             found = derive(kernel, self._program, self._target, self._wished)
             plan = found or self._nearest(kernel)
-        plan = self._finished(plan)
+        plan = self._finished(kernel, plan)
         self._check(kernel, plan, self._place())
         return plan
 
@@ -83,7 +85,7 @@ class _Chooser:
 
         return min(structured(kernel, found, self._wished), key=size)
 
-    def _finished(self, plan: KernelPlan) -> KernelPlan:
+    def _finished(self, kernel: KernelNest, plan: KernelPlan) -> KernelPlan:
         """The plan with the switches that concern every kernel."""
         wished = self._wished
         loops = plan.loops
@@ -91,10 +93,23 @@ class _Chooser:
             plan = replace(plan, unroll=wished.unroll)
         return replace(
             plan,
+            private_depth=self._private_depth(kernel, plan, wished.private_depth),
             vector=wished.vector,
             rolled_copies=wished.rolled_copies and bool(plan.staging),
             readonly_cache=wished.readonly_cache,
         )
+
+    def _private_depth(
+        self, kernel: KernelNest, plan: KernelPlan, wanted: int | None
+    ) -> int | None:
+        """The wished depth where it is inside of the parallel loops, and possible."""
+        if wanted is None or wanted <= len(kernel.parallel):
+            return None
+        reason = stays_private(kernel, self._program, plan)
+        if reason is not None:
+            self.notes.append(f"`private_depth` has no effect in `{kernel.name}`: {reason}")
+            return None
+        return wanted
 
     def _check(self, kernel: KernelNest, plan: KernelPlan, place: Span) -> None:
         found = chains(kernel, self._program)
@@ -120,6 +135,18 @@ def _completed(wished: Wishes) -> Wishes:
     if wished.tile is None or wished.threads is not None or wished.registers is not None:
         return wished
     return replace(wished, threads=NAIVE.threads)
+
+
+def _idle(nest: Nest, program: tir.Program, plan: Plan, options: Options) -> Iterator[str]:
+    """The note that no loops are there to be tiled by one of the options."""
+    if not options.mapping.tile_imperfectly_nested:
+        return
+    both = zip(nest.kernels, plan.kernels, strict=True)
+    if not any(p.loops and chains(k, program)[1:] for k, p in both):
+        yield (
+            "`tile_imperfectly_nested` has no effect: "
+            "no kernel has several reductions whose loops `tile` cuts"
+        )
 
 
 def _unknown_names(nest: Nest, program: tir.Program, options: Options) -> Iterator[Diagnostic]:

@@ -10,12 +10,6 @@ from tcc.sched import tree
 from tcc.sched.loop_form import factors_of
 from tcc.sched.scop import Scop
 
-REASONS: Mapping[str, str] = {
-    "tile_imperfectly_nested": "every statement is cut by the same tile sizes anyway",
-    "private_depth": "results stay in registers for the length of all reduction loops",
-}
-"""Options that have no effect on any program."""
-
 
 def idle_options(
     options: Options, sizes: Mapping[str, int], scop: Scop, schedule: tree.Node
@@ -37,11 +31,6 @@ def _idle(
     backward = any(min(f) < 0 for parallel, f in found if not parallel and len(f) == 1)
     if mapping.intra_tile_schedule_positive_orthant is False and not backward:
         yield _note("intra_tile_schedule_positive_orthant", "no inner loop in opposite directions")
-    never = {
-        "tile_imperfectly_nested": mapping.tile_imperfectly_nested or None,
-        "private_depth": mapping.private_depth,
-    }
-    yield from (f"`{n}` has no effect: {REASONS[n]}" for n, v in never.items() if v is not None)
     if resolved(options).fix_parameters_before_scheduling and not sizes:
         yield "`fix_parameters_before_scheduling` has no effect: no size is given"
 

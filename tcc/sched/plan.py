@@ -132,6 +132,8 @@ class KernelPlan:
 
     `pipeline` counts the tiles of a staged operand that are in flight; `vector` bounds the
     elements of one access; `unroll` bounds the instances in the body of an unrolled loop;
+    `private_depth` counts the loops around the copies of results to registers (None: these are
+    outside of all loops over reductions);
     `rolled_copies` keeps the loops of copies to shared memory; `readonly_cache` reads the
     program's inputs through the read-only data cache.
     """
@@ -146,6 +148,7 @@ class KernelPlan:
     unroll: int | None = None
     rolled_copies: bool = False
     readonly_cache: bool = False
+    private_depth: int | None = None
 
     def stage(self, tensor: str) -> Staging:
         """Where the kernel reads a tensor from; global memory when the plan does not say."""
@@ -190,6 +193,8 @@ class KernelPlan:
             yield "vector", str(self.vector)
         if self.unroll is not None:
             yield "unroll", str(self.unroll)
+        if self.private_depth is not None:
+            yield "private_depth", str(self.private_depth)
         if self.rolled_copies:
             yield "rolled_copies", "true"
         if self.readonly_cache:

@@ -77,6 +77,7 @@ class _Reader:
             given.unroll,
             bool(given.rolled_copies),
             bool(given.readonly_cache),
+            given.private_depth,
         )
 
     # -- parallel loops --------------------------------------------------------------------

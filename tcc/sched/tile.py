@@ -38,7 +38,8 @@ def tiled(kernel: KernelNest, program: tir.Program, target: Target, wished: Wish
 
     Tile sizes go to the parallel loops from the outside, then to the reduction loops; blocks x,
     y, z to the same parallel loops; threads x, y, z to the parallel loops from the inside. 0 or a
-    missing size leaves a loop untiled: a block walks it. Nothing exceeds a known extent. Tiles
+    missing size leaves a loop untiled: a block walks it. So it is with the loops of several
+    reductions one after the other, unless all are to be cut. Nothing exceeds a known extent. Tiles
     with more results than a thread has registers for are taken in turns by the same block.
 
     Requires: tile sizes and threads are wished.
@@ -127,12 +128,14 @@ def _loops(
 ) -> tuple[LoopPlan, ...]:
     """Tiles of the reduction loops; untiled ones are one tile where their extent is known."""
     points = prod(d.registers for d in plan.dims)
+    cut = wished.cut_all or not found[1:]
     result: dict[str, LoopPlan] = {}
     for chain in found:
         loops: list[LoopPlan] = []
         for k, dim in enumerate(chain.loops):
             extent = known_extent(dim.extent)
-            size = _tile_size(wished, len(kernel.parallel) + k) or extent or 1
+            size = _tile_size(wished, len(kernel.parallel) + k) if cut else 0
+            size = size or extent or 1
             loops.append(LoopPlan(dim.name, size if extent is None else min(size, extent)))
         whole = whole_beyond(chain, tuple(loops), kernel.parallel, wished)
         limit = UNROLLED_LIMIT if wished.unroll is None else wished.unroll

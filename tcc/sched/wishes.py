@@ -25,8 +25,10 @@ class Wishes:
 
     `tile` and `registers` follow the parallel loops from the outside, then (tile only) the
     reduction loops; `threads` follow the parallel loops from the inside. `shared_bytes` bounds
-    the staged operands of a block. `library` is true where a block reduction is a wish of the
-    original's kind: only where the tile of the reduction has enough points.
+    the staged operands of a block. `cut_all` also cuts the loops of a kernel with several
+    reductions, which enclose a part of its statements only. `library` is true where a block
+    reduction is a wish of the original's kind: only where the tile of the reduction has enough
+    points.
     """
 
     shared_bytes: int
@@ -41,6 +43,8 @@ class Wishes:
     shared: bool | None = None
     private: bool | None = None
     shared_depth: int | None = None
+    private_depth: int | None = None
+    cut_all: bool = True
     sharing: Sharing | None = None
     library: bool = False
     rolled_copies: bool = False
@@ -100,6 +104,8 @@ def wishes(options: MappingOptions, target: Target) -> Wishes:
         shared=options.use_shared_memory,
         private=options.use_private_memory,
         shared_depth=options.shared_depth,
+        private_depth=options.private_depth,
+        cut_all=options.tile_imperfectly_nested is not False,
         sharing=sharing,
         library=library,
         rolled_copies=options.unroll_copy_shared is False,
