@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from tcc.errors import ToolchainError
@@ -77,6 +78,13 @@ def _intact(folder: Path, key: str, suffix: str) -> Path | None:
 
 
 def _digest(path: Path) -> str:
+    status = path.stat()
+    return _digest_of(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _digest_of(path: Path, *_: int) -> str:
+    """The hash of a file's content, once in a process for the same file in the same state."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 

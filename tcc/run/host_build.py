@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
-from tcc.errors import ToolchainError
+from tcc.errors import RejectedText
 from tcc.run.cache import ObjectCache, key_of
+from tcc.run.linking import PLAIN, link_flags
+from tcc.run.precompiled import precompiled
 from tcc.run.toolchain import Compiler
 
 SHIM = Path(__file__).resolve().parent.parent / "templates" / "host"
@@ -36,6 +39,8 @@ FLAGS = (
 _FAR_ADDRESS = "relocation truncated to fit"
 _FAR_FLAGS = ("-fPIC", "-ftls-model=initial-exec")
 """Compilers follow paths that no thread takes, to addresses of shared memory 2 GB away."""
+
+_GLUE = ("-c", "-o", "glue.o", "glue.cpp")
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;\[\]]*?\b(\w+)\s*\[\s*\]\s*;")
 
@@ -64,7 +69,6 @@ def build(
 
     ToolchainError with the compiler's log when it rejects the text.
     """
-    runtime = _runtime(compiler, cache, flavour)
     glue = glue_text(artifact.interface, artifact.cuda_source)
 
     def compile_program(target: Path) -> None:
@@ -72,7 +76,7 @@ def build(
             folder = Path(name)
             (folder / "kernel.cu").write_text(artifact.cuda_source, encoding="utf-8")
             (folder / "glue.cpp").write_text(glue, encoding="utf-8")
-            log = _compile_and_link(compiler, flavour.text_flags, runtime, target, folder)
+            log = _Toolchain(compiler, cache, flavour).make(target, folder)
         if flavour.finish is not None:
             flavour.finish(target, log)
 
@@ -80,19 +84,53 @@ def build(
     return cache.get(key, ".exe", compile_program)
 
 
-def _compile_and_link(
-    compiler: Compiler, flags: Sequence[str], runtime: Path, target: Path, folder: Path
-) -> str:
-    """Compile the glue and link it with the runtime; what the compiler says of the text."""
-    inputs = ["-I.", f"-I{SHIM}", "-c", "-o", "glue.o", "glue.cpp"]
-    log = compiler.run([*FLAGS, *flags, *inputs], folder)
-    try:
-        compiler.run([*FLAGS, "-o", str(target), "glue.o", str(runtime), "-lm"], folder)
-    except ToolchainError as problem:
-        if _FAR_ADDRESS not in str(problem) or _FAR_FLAGS[0] in flags:
-            raise
-        return _compile_and_link(compiler, (*flags, *_FAR_FLAGS), runtime, target, folder)
-    return log
+class _Toolchain:
+    """Makes programs of one flavour."""
+
+    def __init__(self, compiler: Compiler, cache: ObjectCache, flavour: Flavour) -> None:
+        self._compiler = compiler
+        self._flags = (*FLAGS, *flavour.text_flags, "-I.", f"-I{SHIM}")
+        self._key = _key_parts(compiler)
+        self._cache = cache
+        self._runtime = _runtime(compiler, cache, flavour)
+
+    def make(self, target: Path, folder: Path) -> str:
+        """Compile the glue and link it with the runtime; what the compiler says of the text."""
+        log = self._compile(folder)
+        if not self._link(target, folder):
+            log = self._compiler.run([*self._flags, *_FAR_FLAGS, *_GLUE], folder)
+            self._run_linker(target, folder, PLAIN)
+        return log
+
+    def _compile(self, folder: Path) -> str:
+        """With the precompiled header, unless it is of no use."""
+        header = precompiled(self._compiler, self._cache, self._flags, self._key)
+        if header is not None:
+            with suppress(RejectedText):
+                include = ("-include", str(header.with_suffix("")))
+                return self._compiler.run([*self._flags, *include, *_GLUE], folder)
+        log = self._compiler.run([*self._flags, *_GLUE], folder)
+        if header is not None:
+            header.unlink(missing_ok=True)  # the text is not at fault
+        return log
+
+    def _link(self, target: Path, folder: Path) -> bool:
+        """False where addresses are too far away."""
+        way = link_flags(self._compiler, self._cache, self._runtime, FLAGS, self._key)
+        with suppress(RejectedText):
+            self._run_linker(target, folder, way)
+            return True
+        try:
+            self._run_linker(target, folder, PLAIN)
+        except RejectedText as problem:
+            if _FAR_ADDRESS not in str(problem):
+                raise
+            return False
+        return True
+
+    def _run_linker(self, target: Path, folder: Path, way: Sequence[str]) -> None:
+        arguments = [*FLAGS, "-o", str(target), "glue.o", str(self._runtime), *way]
+        self._compiler.run(arguments, folder)
 
 
 def glue_text(interface: Interface, cuda_source: str) -> str:

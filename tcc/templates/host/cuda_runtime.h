@@ -3,7 +3,11 @@
 // CUDA threads of a block are fibers of one OS thread (runtime_scheduler.h), blocks are spread over
 // processes (runtime_launch.h). Everything here is C++ without a C++ library, so that any C++
 // compiler with a C library will do.
-#pragma once
+//
+// A macro marks it as included, because compilers tell files apart by path or time, and the
+// precompiled form (tcc/run/precompiled.py) was made elsewhere or earlier.
+#ifndef TCC_CUDA_RUNTIME_H
+#define TCC_CUDA_RUNTIME_H
 
 #include <math.h>
 #include <stddef.h>
@@ -17,3 +21,5 @@
 #include "shim_launch.h"
 #include "shim_math.h"
 #include "shim_sync.h"
+
+#endif
