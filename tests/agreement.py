@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,9 +25,55 @@ CHAIN = 16  # roundings of one element besides those of its sums
 def run_both_orders(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The results on the host, which do not depend on the order of the threads."""
     forward, reverse = (HostDevice(order=o).run(kernel.artifact, arrays, {}) for o in Order)
+    assert_same(forward, reverse)
+    return forward
+
+
+def assert_same(forward: Mapping[str, np.ndarray], reverse: Mapping[str, np.ndarray]) -> None:
+    """Both orders of the threads gave the same bytes."""
     for name, values in forward.items():
         assert values.tobytes() == reverse[name].tobytes(), f"`{name}` depends on the order"
-    return forward
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What a program means on some data: values, and how far from them results may lie."""
+
+    values: Mapping[str, np.ndarray]
+    bounds: Mapping[str, float]
+    """By output of float type."""
+
+    def assert_agrees(self, results: Mapping[str, np.ndarray]) -> None:
+        """The results have the dtypes, shapes and values of the oracle's."""
+        assert list(results) == list(self.values)
+        for name, want in self.values.items():
+            got = np.asarray(results[name])
+            assert (got.dtype, got.shape) == (want.dtype, want.shape), name
+            if name not in self.bounds:
+                np.testing.assert_array_equal(got, want, err_msg=name)
+                continue
+            np.testing.assert_allclose(
+                got.astype(np.float64),
+                want.astype(np.float64),
+                rtol=0,
+                atol=self.bounds[name],
+                err_msg=name,
+            )
+
+
+def oracle(
+    program: tir.Program, arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+) -> Oracle:
+    """The oracle of one program on one set of arrays, for any number of results."""
+    native = interpret(program, arrays, sizes)
+    exact = interpret(program, arrays, sizes, precision="exact")
+    kinds = {name: program.tensors[name].type for name in native}
+    bounds = {
+        name: tolerance(program, sizes, kinds[name], want, exact[name])
+        for name, want in native.items()
+        if kinds[name].is_float
+    }
+    return Oracle(native, bounds)
 
 
 def assert_agrees(
@@ -36,20 +83,7 @@ def assert_agrees(
     results: Mapping[str, np.ndarray],
 ) -> None:
     """The results have the dtypes, shapes and values of the oracle's."""
-    native = interpret(program, arrays, sizes)
-    exact = interpret(program, arrays, sizes, precision="exact")
-    assert list(results) == list(native)
-    for name, want in native.items():
-        got = np.asarray(results[name])
-        assert (got.dtype, got.shape) == (want.dtype, want.shape), name
-        kind = program.tensors[name].type
-        if not kind.is_float:
-            np.testing.assert_array_equal(got, want, err_msg=name)
-            continue
-        bound = tolerance(program, sizes, kind, want, exact[name])
-        np.testing.assert_allclose(
-            got.astype(np.float64), want.astype(np.float64), rtol=0, atol=bound, err_msg=name
-        )
+    oracle(program, arrays, sizes).assert_agrees(results)
 
 
 def tolerance(

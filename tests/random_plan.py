@@ -7,18 +7,21 @@ from math import prod
 
 from tcc.frontend import tir
 from tcc.sched.budget import needs, over_budget
-from tcc.sched.nest import KernelNest, Nest
+from tcc.sched.nest import KernelNest, Nest, instances
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan, Staging
 from tcc.sched.reuse import chains
-from tcc.sched.row_stage import row_stages
 from tcc.sched.rows import row_form
-from tcc.sched.windows import windows
+from tcc.sched.stageable import stageable
+from tcc.sched.windows import reads_of
 from tcc.target import Target
 
 MOST_THREADS = 128
+KEPT = 64
+"""Elements of a row up to which it is kept in registers, where every position is text."""
 
 
 def random_plan(nest: Nest, program: tir.Program, target: Target, rng: random.Random) -> Plan:
+    """A plan that an options file may ask for."""
     return Plan(tuple(_within(k, program, target, rng) for k in nest.kernels))
 
 
@@ -35,37 +38,36 @@ def _within(
 
 
 def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> KernelPlan:
-    form = row_form(kernel, program)
-    row = None
-    if form is not None and rng.random() < 0.5:
-        last = form.loops[-1].extent
-        known = all(d.extent.is_constant for d in form.loops)
-        short = known and prod(d.extent.value for d in form.loops) <= 64
-        wide = [w for w in (1, 2, 4) if w == 1 or (last.is_constant and last.value % w == 0)]
-        threads = rng.choice((2, 4, 8, 16, 32, 64, 128))
-        row = RowPlan(
-            threads, rng.choice(wide), rng.choice((0, 0, 1)), short and rng.random() < 0.5
-        )
+    row = _row(kernel, program, rng)
     dims = _dims(kernel, row, rng)
-    switches = {
-        "vector": rng.choice((None, None, 1, 2, 4)),
-        "readonly_cache": rng.random() < 0.3,
-        "rolled_copies": rng.random() < 0.3,
-    }
-    if row is not None:
-        shared = {s.tensor for s in row_stages(kernel, program) if rng.random() < 0.5}
-        staging = tuple((t, Staging.SHARED) for t in sorted(shared))
-        return KernelPlan(kernel.name, dims, staging=staging, row=row, **switches)
-    loops = _shared(_loops(kernel, program, rng), dims, rng)
+    loops = _shared(_loops(kernel, program, rng), dims, rng) if row is None else ()
+    tiled = frozenset(p.dim for p in loops)
     return KernelPlan(
         kernel.name,
         dims,
         loops,
-        _staging(kernel, program, frozenset(p.dim for p in loops), rng),
-        rng.choice((1, 1, 2, 3, 4)),
-        unroll=rng.choice((None, 4, 40)),
-        **switches,
+        _staging(kernel, program, stageable(kernel, program, tiled, has_row=row is not None), rng),
+        rng.choice((1, 1, 2, 3, 4)) if row is None else 1,
+        row,
+        rng.choice((None, None, 1, 2, 4, 8, 16)),
+        rng.choice((None, 1, 4, 40)) if row is None else None,
+        rolled_copies=rng.random() < 0.3,
+        readonly_cache=rng.random() < 0.3,
     )
+
+
+def _row(kernel: KernelNest, program: tir.Program, rng: random.Random) -> RowPlan | None:
+    """Threads that share rows, for half of the kernels that can have them."""
+    form = row_form(kernel, program)
+    if form is None or rng.random() < 0.5:
+        return None
+    last = form.loops[-1].extent
+    known = all(d.extent.is_constant for d in form.loops)
+    short = known and prod(d.extent.value for d in form.loops) <= KEPT
+    wide = [w for w in (1, 2, 4) if w == 1 or (last.is_constant and last.value % w == 0)]
+    axis = rng.choice((0, 0, 1))
+    threads = rng.choice((1, 2, 4, 8, 16, 32, 64, 128) if axis == 0 else (1, 2, 3, 5, 8, 32))
+    return RowPlan(threads, rng.choice(wide), axis, short and rng.random() < 0.5)
 
 
 def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[DimPlan, ...]:
@@ -81,10 +83,10 @@ def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[
         axis = rng.choice([a for a in (None, 0, 1, 2) if row is None or a != row.axis])
         mine = 1
         if axis is not None:
-            mine = rng.choice([n for n in (1, 2, 3, 4, 8, 32) if n <= threads])
+            mine = rng.choice([n for n in (1, 2, 3, 4, 5, 8, 16, 32) if n <= threads])
             threads //= mine
         outer = rng.choice((1, 1, 2, 3)) if row is None else 1
-        inner = rng.choice((1, 1, 2, 4)) if row is None else 1
+        inner = rng.choice((1, 1, 2, 3, 4, 8)) if row is None else 1
         covered = outer * mine * inner
         tile = covered if rng.random() < 0.7 else rng.randint(1, covered)
         plans.append(DimPlan(dim.name, tile, grid, blocks, axis, mine, outer, inner))
@@ -92,16 +94,17 @@ def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[
 
 
 def _loops(kernel: KernelNest, program: tir.Program, rng: random.Random) -> tuple[LoopPlan, ...]:
-    loops: dict[str, LoopPlan] = {}
-    for chain in chains(kernel, program):
-        if rng.random() < 0.8:
-            for dim in chain.loops:
-                loops[dim.name] = LoopPlan(dim.name, rng.randint(1, 6), rng.random() < 0.5)
-    complete = all(
-        all(d.name in loops for d in c.loops) or not any(d.name in loops for d in c.loops)
-        for c in chains(kernel, program)
-    )
-    return tuple(loops.values()) if complete else ()
+    found = chains(kernel, program)
+    tilable = dict.fromkeys(d.name for c in found for d in c.loops)
+    cut = {d.name for c in found if rng.random() < 0.8 for d in c.loops}
+    if any(0 < sum(d.name in cut for d in c.loops) < len(c.loops) for c in found):
+        return ()
+    return tuple(_loop(name, rng) for name in tilable if name in cut)
+
+
+def _loop(name: str, rng: random.Random) -> LoopPlan:
+    tile = rng.randint(1, 6) if rng.random() < 0.8 else rng.choice((8, 16, 32))
+    return LoopPlan(name, tile, rng.random() < 0.5)
 
 
 def _shared(
@@ -119,13 +122,13 @@ def _shared(
 
 
 def _staging(
-    kernel: KernelNest, program: tir.Program, tiled: frozenset[str], rng: random.Random
+    kernel: KernelNest, program: tir.Program, stageable: frozenset[str], rng: random.Random
 ) -> tuple[tuple[str, Staging], ...]:
+    """A place for most of the tensors that the kernel reads."""
+    read = {r.tensor for i in instances(kernel.body) for r in reads_of(i, program)}
     found: dict[str, Staging] = {}
-    for chain in chains(kernel, program):
-        for operand in chain.operands if tiled.issuperset(d.name for d in chain.loops) else ():
-            places = list(Staging) if operand.forms else [Staging.GLOBAL, Staging.REGISTER]
-            found[operand.tensor] = rng.choice(places)
-    for window in windows(kernel, program):
-        found.setdefault(window.tensor, rng.choice(list(Staging)))
-    return tuple(sorted(found.items()))
+    for tensor in sorted(read):
+        places = [s for s in Staging if s is not Staging.SHARED or tensor in stageable]
+        if rng.random() < 0.8:
+            found[tensor] = rng.choice(places)
+    return tuple(found.items())
