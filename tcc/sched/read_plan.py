@@ -11,11 +11,10 @@ from tcc.frontend import tir
 from tcc.options import KernelOptions, Options
 from tcc.sched.nest import Dim, KernelNest, Loop, Node, instances
 from tcc.sched.plan import AXES, DimPlan, KernelPlan, LoopPlan, RowPlan, Staging
-from tcc.sched.reuse import Chain, chains
-from tcc.sched.row_stage import row_stages
+from tcc.sched.reuse import chains
 from tcc.sched.rows import RowForm, row_form
+from tcc.sched.stageable import stageable
 from tcc.sched.unknown import not_stageable, unknown
-from tcc.sched.windows import windows
 
 _DIGIT = re.compile(r"([a-z]+)(?:\.([a-z]+))?(?: +([0-9]+))?")
 _LARGEST = 2**31 - 1
@@ -216,20 +215,17 @@ class _Reader:
         read = _tensors_read(self._kernel, self._program)
         self._known("staging", self._given.staging, "tensor read by this kernel", read)
         known = {t: Staging(s) for t, s in self._given.staging.items() if t in read}
-        possible = {o.tensor for c in self._tiled() for o in c.operands if o.forms}
-        possible |= {w.tensor for w in windows(self._kernel, self._program)}
-        if self._given.row:
-            possible = {s.tensor for s in row_stages(self._kernel, self._program)}
+        possible = stageable(
+            self._kernel,
+            self._program,
+            self._given.loops.keys(),
+            has_row=self._given.row is not None,
+        )
         for tensor, where in known.items():
             if where is Staging.SHARED and tensor not in possible:
                 place = self._options.place_of_name(f"{self._path}.staging.{tensor}")
                 self._report.add(not_stageable(tensor, place))
         return tuple(sorted(known.items()))
-
-    def _tiled(self) -> list[Chain]:
-        """The reductions whose loops the plan cuts into tiles."""
-        found = chains(self._kernel, self._program)
-        return [c for c in found if all(d.name in self._given.loops for d in c.loops)]
 
     # -- digits ----------------------------------------------------------------------------
 
