@@ -28,7 +28,11 @@ class Mapped:
 def lower_all(
     scop: Scop, program: tir.Program, nest: Nest, plan: Plan, *, check_bounds: bool = False
 ) -> Mapped:
-    """Lower a nest for all sizes, and once more for row lengths that are multiples of 4."""
+    """Lower a nest for all sizes, and once more for row lengths that are multiples of 4.
+
+    With the others beside them, kernels for all sizes take pointers of any alignment where rows
+    of open length leave them no vector accesses.
+    """
     general = Context(scop, program, check_bounds=check_bounds)
     kernels = tuple(map(simplify, lower(general, nest, plan)))
     quarters = _row_sizes(nest, program)
@@ -46,7 +50,10 @@ def lower_all(
     wide = any(
         s.source.space is ir.Space.GLOBAL or s.target.space is ir.Space.GLOBAL for s in moves
     )
-    return Mapped(kernels, Fast(context, quarters, fast) if wide else None)
+    if not wide:
+        return Mapped(kernels, None)
+    plain = tuple(replace(k, aligned=()) for k in kernels)
+    return Mapped(plain, Fast(context, quarters, fast))
 
 
 def _row_sizes(nest: Nest, program: tir.Program) -> tuple[str, ...]:

@@ -19,8 +19,11 @@ from tcc.sched.wishes import wanted_parts
 
 STRUCTURAL = (
     "outer_schedule_fusion_strategy",
+    "outer_schedule_allow_skewing",
     "outer_schedule_positive_orthant",
     "intra_tile_schedule_fusion_strategy",
+    "intra_tile_schedule_allow_skewing",
+    "intra_tile_schedule_positive_orthant",
     "fix_parameters_before_scheduling",
     "split",
     "kernels",
