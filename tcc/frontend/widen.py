@@ -1,6 +1,6 @@
-"""Sums and products of indices that may leave int32, in 64 bits: all later stages take affine
-forms for mathematical integers, and integer arithmetic wraps.
+"""Index arithmetic that may leave int32, in 64 bits and cast back.
 
+Integers wrap in their type, and all later stages take affine forms for mathematical integers.
 `A((i * 1103515245) % 512)` becomes `A(int32(int64(i) * 1103515245) % 512)`: no affine form, and no
 overflow in C++. A whole subscript needs no care: where it wraps it is outside of its tensor.
 """

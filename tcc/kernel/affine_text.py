@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
 from typing import assert_never
 
-from tcc.affine import Affine, Atom, Extremum, Floor, Interval, Product, Var
+from tcc.affine import Affine, Atom, Extremum, Floor, Interval, Product, Var, remainders
 from tcc.kernel.prove import Scope, interval
 from tcc.kernel.spelling import ATOM, COMPARISON, PRODUCT, SUM, UNARY, Part, wrap
+from tcc.scalar import ScalarType
+
+INT = ScalarType.INT32.integer_range
 
 
 class AffinePrinter:
     """Prints affine expressions at one place; `scopes` bound the variables there.
 
-    `helpers` collects the names of the helper functions that the text calls.
+    `helpers` collects the names of the helper functions that the text calls. What may leave int is
+    computed in long long; sizes that are open count as up to `largest_size` for that, which would
+    otherwise make all arithmetic long.
     """
 
-    def __init__(self, sizes: Mapping[str, Interval], helpers: set[str]) -> None:
+    def __init__(
+        self, sizes: Mapping[str, Interval], helpers: set[str], *, largest_size: int = 0
+    ) -> None:
         self.scopes: list[Scope] = []
         self.helpers = helpers
         self._sizes = sizes
+        self._largest_size = largest_size
+        self._is_long = False
 
     def affine(self, form: Affine) -> str:
         """An affine expression."""
@@ -31,13 +42,19 @@ class AffinePrinter:
 
     def affine_part(self, form: Affine) -> Part:
         """An affine expression: positive terms first, `x - d * (x / d)` as `x % d`."""
+        if not self._is_long and self.leaves_int(form):
+            with self._long():
+                return self._sum(form)
+        return self._sum(form)
+
+    def _sum(self, form: Affine) -> Part:
         terms, constant = self._terms(form)
         added = [part for negative, part in terms if not negative]
         taken = [part for negative, part in terms if negative]
         if constant > 0 or not (constant or terms):
-            added.append((str(constant), ATOM))
+            added.append((self._number(constant), ATOM))
         elif constant < 0:
-            taken.append((str(-constant), ATOM))
+            taken.append((self._number(-constant), ATOM))
         first = added.pop(0) if added else _negative(taken.pop(0))
         if not added and not taken:
             return first
@@ -84,10 +101,13 @@ class AffinePrinter:
     def _factor(self, atom: Atom) -> Part:
         match atom:
             case Var(name):
-                return name, ATOM
+                return (f"(long long){name}", UNARY) if self._is_long else (name, ATOM)
             case Floor(numerator, denominator):
                 return self._divide("/", numerator, denominator)
             case Extremum(kind, items):
+                if any(map(self.leaves_int, items)):
+                    with self._long():
+                        return self.minmax(kind, [self.affine(i) for i in items])
                 return self.minmax(kind, [self.affine(i) for i in items])
             case Product(factors):
                 return _multiple(1, [self._factor(f) for f in factors])
@@ -100,7 +120,62 @@ class AffinePrinter:
             return f"{self.factor(numerator)} {operator} {denominator}", PRODUCT
         function = "floor_div" if operator == "/" else "floor_mod"
         self.helpers.add(function)
-        return f"{function}({self.affine(numerator)}, {denominator})", ATOM
+        if self.leaves_int(numerator):
+            with self._long():
+                return self._floor_call(function, numerator, denominator)
+        return self._floor_call(function, numerator, denominator)
+
+    def _floor_call(self, function: str, numerator: Affine, denominator: int) -> Part:
+        return f"{function}({self.affine(numerator)}, {self._number(denominator)})", ATOM
+
+    # -- more than an int ------------------------------------------------------------------
+
+    def leaves_int(self, form: Affine) -> bool:
+        """Whether a sum may leave int on the way from its first term to its last."""
+        numbers = (form.constant, *(c for _, c in form.terms))
+        ends = (*self._partial_sums(form), *numbers)
+        return min(ends) <= INT[0] or max(ends) > INT[1]  # the least int has no literal
+
+    def _partial_sums(self, form: Affine) -> tuple[int, int]:
+        """An interval with all partial sums of a form, in any order."""
+        rest, found = remainders(form)
+        low, high = min(rest.constant, 0), max(rest.constant, 0)
+        for atom, coefficient in rest.terms:
+            ends = [coefficient * end for end in self._ends(atom)]
+            low, high = low + min(*ends, 0), high + max(*ends, 0)
+        for floor, count in found:
+            last = count * (floor.denominator - 1)
+            low, high = low + min(last, 0), high + max(last, 0)
+        return low, high
+
+    def _ends(self, atom: Atom) -> tuple[int, int]:
+        """The least and the largest value, as far as constants decide them."""
+        match atom:
+            case Var(name):
+                scope = next((s for s in reversed(self.scopes) if s.var == name), None)
+                if scope is None:
+                    return 0, self._largest_size
+                return self._partial_sums(scope.low)[0], self._partial_sums(scope.high - 1)[1]
+            case Floor(numerator, denominator):
+                low, high = self._partial_sums(numerator)
+                return low // denominator, high // denominator
+            case Extremum(_, items):
+                lows, highs = zip(*map(self._partial_sums, items), strict=True)
+                return min(lows), max(highs)
+            case Product(factors):
+                return 0, prod(self._ends(f)[1] for f in factors)
+            case _:
+                assert_never(atom)
+
+    @contextmanager
+    def _long(self) -> Iterator[None]:
+        """Sums, products and quotients in long long."""
+        saved, self._is_long = self._is_long, True
+        yield
+        self._is_long = saved
+
+    def _number(self, value: int) -> str:
+        return f"{value}LL" if self._is_long else str(value)
 
 
 def _remainder(form: Affine, atom: Atom, coefficient: int) -> tuple[Affine, int, int] | None:

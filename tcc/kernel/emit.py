@@ -75,7 +75,8 @@ def _parts(context: Context, unit: Unit, interface: Interface) -> Parts:
     kernels = _kernels(context, unit, unit.kernels, helpers)
     fast = _kernels(unit.fast.context, unit, unit.fast.kernels, helpers) if unit.fast else []
     variant = unit.naming.variant
-    launcher = _launcher(context, unit, interface, Printer(context.size_ranges, helpers))
+    printer = Printer(context.size_ranges, helpers, largest_size=NARROW)
+    launcher = _launcher(context, unit, interface, printer)
     return Parts(
         unit.comment,
         ("cuda_runtime.h", *(("stdio.h",) if "inside" in helpers else ())),

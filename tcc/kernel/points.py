@@ -134,9 +134,11 @@ class Points:
     @contextmanager
     def _restored(self) -> Iterator[None]:
         saved = dict(self._values), list(self._scopes), self._facts, self._at_one_point
+        bound = dict(self._bound)
         with self.names.scope():
             yield
         self._values, self._scopes, self._facts, self._at_one_point = saved
+        self._bound = bound
 
     def inside(self, conditions: list[Affine], make: Make) -> list[ir.Statement]:
         """What `make` builds, under conditions that are facts for it."""

@@ -10,6 +10,7 @@ from tcc.kernel import ir
 from tcc.kernel.comment import unit_comment
 from tcc.kernel.context import Context
 from tcc.kernel.emit import Unit, emit
+from tcc.kernel.int_limits import int_limits
 from tcc.kernel.lower import lower
 from tcc.kernel.simplify import simplify
 from tcc.sched.fix import fix_sizes
@@ -28,10 +29,10 @@ def reference_kernel(
     naming: Naming = PLAIN,
 ) -> Artifact:
     """The launcher `NAME_reference`; `opened` is what its sizes must fulfil besides."""
-    preconditions = (*program.preconditions, *opened)
     loops = fix_sizes(identity(model), sizes)
     context = Context(model, program, check_bounds=check_bounds)
     kernels = tuple(map(simplify, lower(context, loops, single_thread(loops))))
+    preconditions = (*program.preconditions, *opened, *int_limits(context, kernels))
     comment = unit_comment(program, sizes, None)
     needed = workspace(context, kernels)
     name = f"{program.name}_reference"

@@ -46,11 +46,11 @@ def _alias_extents(kernel: ir.Kernel) -> list[Affine]:
     return extents
 
 
-def _scope(var: str, value: Affine | ir.Expression) -> Scope:
+def _scope(var: str, value: Affine | ir.Expression, printer: Printer) -> Scope:
     """What is known of a `Let` variable."""
     if isinstance(value, Affine):
         return Scope(var, value, value + 1)
-    low, high = ScalarType.INT32.integer_range
+    low, high = printer.range_of(value)
     return Scope(var, const(low), const(high + 1))
 
 
@@ -79,10 +79,8 @@ class _Writer:
         match statement:
             case ir.Comment(text):
                 self.lines.append(f"{indent}// {text}")
-            case ir.Let(var, value):
-                text = p.affine(value) if isinstance(value, Affine) else p.value(value)
-                self.lines.append(f"{indent}const int {var} = {text};")
-                p.scopes.append(_scope(var, value))
+            case ir.Let():
+                self._let(statement, indent)
             case ir.Declare(buffer):
                 self.lines.append(indent + declaration(buffer))
             case ir.Store(buffer, index, value):
@@ -106,13 +104,22 @@ class _Writer:
             case _:
                 assert_never(statement)
 
+    def _let(self, let: ir.Let, indent: str) -> None:
+        p, value = self._printer, let.value
+        text = p.affine(value) if isinstance(value, Affine) else p.value(value)
+        type = "long long" if isinstance(value, Affine) and p.leaves_int(value) else "int"
+        self.lines.append(f"{indent}const {type} {let.var} = {text};")
+        p.scopes.append(_scope(let.var, value, p))
+
     def _loop(self, loop: ir.For, indent: str) -> None:
         p = self._printer
         step = f"++{loop.var}" if loop.step == 1 else f"{loop.var} += {loop.step}"
         if loop.unroll:
             self.lines.append(f"{indent}#pragma unroll")
         low, high = p.affine(loop.low), p.affine(loop.high)
-        self.lines.append(f"{indent}for (int {loop.var} = {low}; {loop.var} < {high}; {step}) {{")
+        type = "long long" if p.leaves_int(loop.high + loop.step) else "int"
+        head = f"{type} {loop.var} = {low}; {loop.var} < {high}; {step}"
+        self.lines.append(f"{indent}for ({head}) {{")
         p.scopes.append(Scope(loop.var, loop.low, loop.high))
         self.block(loop.body, indent + "  ")
         p.scopes.pop()

@@ -149,8 +149,12 @@ class Printer(AffinePrinter):
         self.helpers.add(function)
         return f"{function}({self.value(left)}, {self.value(right)})", ATOM
 
+    def range_of(self, expression: ir.Expression) -> tuple[int, int]:
+        """The smallest and the largest value of an integer expression here."""
+        return value_range(expression, self._interval)
+
     def _is_natural(self, expression: ir.Expression) -> bool:
-        return value_range(expression, self._interval)[0] >= 0
+        return self.range_of(expression)[0] >= 0
 
     def _interval(self, form: Affine) -> tuple[int | None, int | None]:
         return interval(form, self.scopes, self._sizes)
@@ -252,16 +256,22 @@ class Printer(AffinePrinter):
             self.helpers.add("row_start")
             text, level = f"row_start({text}, {self.affine(extent)})", ATOM
             text, level = self._plus((text, level), position)
-        elif buffer.wide and (rest or not (isinstance(start, Affine) and start.is_constant)):
+        elif buffer.wide and (rest or not self._is_wide_enough(start)):
             text, level = f"(long long){wrap((text, level), UNARY)}", UNARY
         for extent, position in rest:
             row = f"{wrap((text, level), UNARY)} * {self.factor(extent)}", PRODUCT
             text, level = self._plus(row, position)
         return text
 
+    def _is_wide_enough(self, start: Index) -> bool:
+        """Whether an offset is a constant, or in long long already."""
+        return isinstance(start, Affine) and (start.is_constant or self.leaves_int(start))
+
     def _is_row(self, row: Index, extent: Affine) -> bool:
-        """Whether the start of a row is a product of two numbers that are not negative."""
+        """Whether the start of a row is a product of two ints that are not negative."""
         forms = (row, extent)
+        if isinstance(row, Affine) and self.leaves_int(row):
+            return False
         lows = [self.lowest(f) if isinstance(f, Affine) else None for f in forms]
         return all(low is not None and low >= 0 for low in lows)
 

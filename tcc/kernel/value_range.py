@@ -43,6 +43,8 @@ def _unwrapped(expression: ir.Expression, bounds: Bounds) -> Range | None:
             return _result(operator, value_range(left, bounds), value_range(right, bounds))
         case ir.Binary("%", _, ir.Const(value, _), _) if value > 0:
             return 0, int(value) - 1
+        case ir.Binary("/" | "%" as operator, left, right, _):
+            return _quotient(operator, value_range(left, bounds), value_range(right, bounds))
         case ir.Select(_, then, otherwise, _):
             a, b = value_range(then, bounds), value_range(otherwise, bounds)
             return min(a[0], b[0]), max(a[1], b[1])
@@ -57,6 +59,13 @@ def _within(interval: Interval, whole: Range) -> Range:
         whole[0] if low is None else max(low, whole[0]),
         whole[1] if high is None else min(high, whole[1]),
     )
+
+
+def _quotient(operator: str, a: Range, b: Range) -> Range | None:
+    """Of numbers that are not negative; a division by 0 has no value."""
+    if a[0] < 0 or b[0] < 0:
+        return None
+    return (0, a[1]) if operator == "/" else (0, min(a[1], max(b[1] - 1, 0)))
 
 
 def _result(operator: str, a: Range, b: Range) -> Range:

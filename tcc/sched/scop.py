@@ -230,20 +230,21 @@ def _products(program: tir.Program) -> tuple[Product, ...]:
     """Products of sizes anywhere in the program, in order of first appearance."""
     found: dict[Product, None] = {}
     for expression in _affines(program):
-        found.update(dict.fromkeys(_products_in(expression)))
+        found.update(dict.fromkeys(products_in(expression)))
     return tuple(found)
 
 
-def _products_in(expression: Affine) -> Iterator[Product]:
+def products_in(expression: Affine) -> Iterator[Product]:
+    """The products of sizes in an expression, at any depth."""
     for atom, _ in expression.terms:
         match atom:
             case Product():
                 yield atom
             case Floor(numerator, _):
-                yield from _products_in(numerator)
+                yield from products_in(numerator)
             case Extremum(_, items):
                 for item in items:
-                    yield from _products_in(item)
+                    yield from products_in(item)
             case Var():
                 pass
             case _:

@@ -262,16 +262,11 @@ def _first(
 ) -> tir.Statement:
     """The parts: the reduction index becomes low + part * length + index."""
     whole = statement.ranges[part.index]
-    position: tir.Expression = tir.Index(part.index)
-    offset = tir.Binary(
-        "*", tir.Index(index), tir.Literal(part.length, ScalarType.INT32), ScalarType.INT32
-    )
-    position = tir.Binary("+", offset, position, ScalarType.INT32)
-    if whole.low != const(0):
-        position = tir.Binary("+", tir.Size(whole.low), position, ScalarType.INT32)
-    value = _moved(statement.value, part.index, position)
+    value = _moved(statement.value, part.index, _position(whole, part, index, ScalarType.INT32))
     if not part.exact:
-        inside = tir.Binary("<", position, tir.Size(whole.high), ScalarType.BOOL)
+        kind = _guard_type(whole, part)
+        last = _cast(tir.Size(whole.high), kind)
+        inside = tir.Binary("<", _position(whole, part, index, kind), last, ScalarType.BOOL)
         neutral = tir.Literal(identity(statement.operator, type), type)
         value = tir.Select(inside, value, neutral, type)
     ranges = {
@@ -289,6 +284,29 @@ def _first(
         value=value,
         text=f"{statement.text}  [in parts of {part.length}]",
     )
+
+
+def _position(whole: tir.Range, part: _Part, index: str, kind: ScalarType) -> tir.Expression:
+    """The reduction index from the number of its part."""
+    length = tir.Literal(part.length, kind)
+    offset = tir.Binary("*", _cast(tir.Index(index), kind), length, kind)
+    position = tir.Binary("+", offset, _cast(tir.Index(part.index), kind), kind)
+    if whole.low == const(0):
+        return position
+    return tir.Binary("+", _cast(tir.Size(whole.low), kind), position, kind)
+
+
+def _guard_type(whole: tir.Range, part: _Part) -> ScalarType:
+    """The type of positions in the surplus of the last part, which may leave int32."""
+    if not (part.count.is_constant and whole.low.is_constant):
+        return ScalarType.INT32
+    past = whole.low.value + part.count.value * part.length
+    fits = past <= ScalarType.INT32.integer_range[1]
+    return ScalarType.INT32 if fits else ScalarType.INT64
+
+
+def _cast(value: tir.Index | tir.Size, kind: ScalarType) -> tir.Expression:
+    return value if value.type is kind else tir.Cast(value, kind)
 
 
 def _start(statement: tir.Statement, type: ScalarType) -> tir.Statement:
