@@ -38,4 +38,4 @@ def test_a_budget_that_counts_too_little_is_found(mapping: dict[str, int], limit
         compile_program(request)
     (problem,) = found.value.diagnostics
     assert problem.code == "E0524"
-    assert problem.message == f"a block needs 66560 bytes of shared memory; {limit} are allowed"
+    assert problem.message == f"a block needs 65776 bytes of shared memory; {limit} are allowed"

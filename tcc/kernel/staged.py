@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from tcc.affine import Affine, const
 from tcc.kernel import ir
-from tcc.kernel.bank import choose_padding
+from tcc.kernel.arrange import arranged
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
 from tcc.kernel.tile_box import Numbers, Tile
-from tcc.kernel.vector import widths
 from tcc.sched.reuse import Operand, box, order
 
 
@@ -21,8 +18,9 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
     extents = tuple(high - low + 1 for low, high in intervals)
     lows = tuple(low for low, _ in intervals)
     lie = order(operand.forms, frozenset(d.dim.name for d in state.frame.digits if d.inner))
-    rows = _rows(source, extents, lie)
-    shared = _shared_buffer(state, operand, source, rows, stages)
+    name = state.names.fresh(f"shared_{operand.tensor}")
+    shared = ir.Buffer(name, ir.Space.SHARED, source.type, ())
+    rows = tuple(extents[d] for d in lie)
 
     def origin(number: Numbers) -> tuple[Affine, ...]:
         return tuple(
@@ -32,9 +30,10 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
     def limits(number: Numbers, position: tuple[Affine, ...]) -> list[Affine]:
         return _tail_limits(state, steps, operand, number, position, lows)
 
-    return Tile(
+    tile = Tile(
         operand.tensor, source, shared, extents, lie, rows, stages, steps.probe, origin, limits
     )
+    return arranged(state, steps, operand, tile)
 
 
 def local_position(state: State, steps: Steps, operand: Operand) -> tuple[Affine, ...]:
@@ -48,23 +47,6 @@ def local_position(state: State, steps: Steps, operand: Operand) -> tuple[Affine
             position = position + local * form.coefficient(dim)
         result.append(position)
     return tuple(result)
-
-
-def _rows(source: ir.Buffer, extents: tuple[int, ...], lie: tuple[int, ...]) -> tuple[int, ...]:
-    """Row lengths of the shared array, the last one padded."""
-    rows = [extents[d] for d in lie]
-    transposed = lie[-1] != len(extents) - 1
-    rows[-1] = choose_padding(rows[-1], transposed=transposed, unit=widths(source.type))
-    return tuple(rows)
-
-
-def _shared_buffer(
-    state: State, operand: Operand, source: ir.Buffer, rows: tuple[int, ...], stages: int
-) -> ir.Buffer:
-    total = prod(rows)
-    shape = (const(stages), const(total)) if stages > 1 else (const(total),)
-    name = state.names.fresh(f"shared_{operand.tensor}")
-    return ir.Buffer(name, ir.Space.SHARED, source.type, shape)
 
 
 def _tail_limits(

@@ -20,8 +20,9 @@ class Tile:
     `origin` maps the k-tile numbers of the reduction loops to the storage subscripts of the first
     element; `limits` are further conditions (`>= 0`) on a position, for the tail of a reduction.
     `probe` has a variable for every k-tile number that moves and 0 elsewhere. `order` lists the
-    tensor dimensions, slowest first, as they are laid out, in rows of `rows` elements; `stages`
-    copies exist.
+    tensor dimensions, slowest first, as they are laid out, in rows of `rows` elements; after every
+    `group` positions of all dimensions but the last, `gap` elements are left out. `stages` copies
+    exist. `crossed`: each warp copies parts of several rows of the tensor.
     """
 
     tensor: str
@@ -34,6 +35,9 @@ class Tile:
     probe: Numbers
     origin: Callable[[Numbers], tuple[Affine, ...]]
     limits: Callable[[Numbers, tuple[Affine, ...]], list[Affine]]
+    group: int = 1
+    gap: int = 0
+    crossed: bool = False
 
     def place(self, stage: Affine, position: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Subscripts of the shared array for a position inside the box."""
@@ -42,10 +46,10 @@ class Tile:
 
     def offset(self, position: tuple[Affine, ...]) -> Affine:
         """Element number of a position inside one stage."""
-        total = const(0)
-        for dim, row in zip(self.order, self.rows, strict=True):
-            total = total * row + position[dim]
-        return total
+        row, total = const(0), const(0)
+        for dim, extent in zip(self.order, self.rows, strict=True):
+            row, total = total, total * extent + position[dim]
+        return total + row // self.group * self.gap if self.gap else total
 
     @property
     def elements(self) -> int:

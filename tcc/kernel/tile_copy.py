@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 from tcc.affine import Affine, const, minimum, var
 from tcc.kernel import ir
+from tcc.kernel.copy_shape import copy_shape
 from tcc.kernel.prove import Scope
 from tcc.kernel.state import State
 from tcc.kernel.tile_box import Numbers, Tile
-from tcc.kernel.vector import divides, rows_aligned
 from tcc.scalar import ScalarType
 
 REGISTER_STAGES = 2
@@ -35,21 +34,17 @@ class TileCopy:
         self._state = state
         self._tile = tile
         self._thread = thread
-        self.width = self._width()
-        self._vectors = tile.elements // self.width
-        self._idle = _idle(self._shape(), threads)
-        self._threads = threads = threads - self._idle
-        self._rounds = -(-self._vectors // threads)
+        self._shape = shape = copy_shape(state, tile, threads)
+        self.width = shape.width
         names = state.names
         self._round = state.round
-        rounds = const(self._rounds)
-        shape = (rounds, const(self.width)) if self.width > 1 else (rounds,)
+        rounds = const(shape.rounds)
+        kept = (rounds, const(self.width)) if self.width > 1 else (rounds,)
         name = names.fresh(f"next_{tile.tensor}")
-        self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, shape)
+        self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, kept)
         self._clamped = self._past_the_end()
         self._rolled = state.plan.rolled_copies and tile.stages == 1
-        irregular = threads % _inner(self._shape()) != 0 and not tile.source.wide
-        self._hoisted = irregular and not self._rolled
+        self._hoisted = not shape.regular and not tile.source.wide and not self._rolled
         self._source = self._ints("source", rounds)
         self._target = self._ints("target", rounds)
         inside = names.fresh(f"inside_{tile.tensor}")
@@ -169,7 +164,10 @@ class TileCopy:
         if not self._hoisted:
             *outer, last = self._fetched(origin)
             return tile.source, (*outer, last + lane)
-        flat = replace(tile.source, shape=(const(1),))
+        total = const(1)
+        for extent in tile.source.shape:
+            total = total * extent
+        flat = replace(tile.source, shape=(total,))
         base = ir.Int(_flat(origin, tile.source.shape) + lane)
         step = ir.Load(self._source, (var(self._round),))
         return flat, (ir.Binary("+", base, step, ScalarType.INT32),)
@@ -205,44 +203,29 @@ class TileCopy:
 
     def _every_round(self, body: list[ir.Statement]) -> ir.Statement:
         unroll = not self._rolled
-        return ir.For(self._round, const(0), const(self._rounds), 1, unroll, tuple(body))
+        rounds = const(self._shape.rounds)
+        return ir.For(self._round, const(0), rounds, 1, unroll, tuple(body))
 
     # -- positions and conditions ----------------------------------------------------------
 
     def _in_box(self) -> list[Affine]:
         """The conditions under which a thread has an element in a round, unless all have."""
-        tests = [const(self._threads - 1) - self._thread] if self._idle else []
-        if self._rounds * self._threads > self._vectors:
-            tests.append(const(self._vectors - 1) - self._linear())
+        shape = self._shape
+        tests = [const(shape.used - 1) - self._thread] if shape.idle else []
+        if shape.rounds * shape.used > shape.vectors:
+            tests.append(const(shape.vectors - 1) - self._linear())
         return tests
 
     def _where_in_box(self, body: list[ir.Statement]) -> list[ir.Statement]:
         tests = self._in_box()
         return [ir.If(tuple(tests), tuple(body))] if tests else body
 
-    def _shape(self) -> tuple[int, ...]:
-        """The extents of the box, the last in vectors."""
-        *outer, last = self._tile.extents
-        return (*outer, last // self.width)
-
     def _linear(self) -> Affine:
-        return self._thread + var(self._round) * self._threads
-
-    def _coordinates(self) -> tuple[Affine, ...]:
-        """Position inside the box, the last dimension in vectors."""
-        shape = self._shape()
-        walked = _walked(shape)
-        left = self._linear()
-        found: list[Affine] = []
-        for dim in reversed(range(len(shape))):
-            found.append(left if dim == walked else left % shape[dim])
-            left = left // shape[dim] if dim > walked else const(0)
-        return tuple(reversed(found))
+        return self._thread + var(self._round) * self._shape.used
 
     def _position(self) -> tuple[Affine, ...]:
         """Position inside the box, in elements."""
-        *outer, last = self._coordinates()
-        return (*outer, last * self.width)
+        return self._shape.position(self._linear())
 
     def _fetched(self, origin: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Subscripts of what is fetched for `_position` of a box.
@@ -304,7 +287,9 @@ class TileCopy:
         for dim, (at, extent) in enumerate(zip(index, tile.source.shape, strict=True)):
             conditions += [at] if dim in self._clamped else [at, extent - 1 - at]
         wanted = self._state.points.unproved_in(conditions, scopes)
-        values = dict(zip(self._free_names(), self._coordinates(), strict=True))
+        *outer, last = self._position()
+        coordinates = (*outer, last // self.width)
+        values = dict(zip(self._free_names(), coordinates, strict=True))
         return [c.substitute(values) for c in wanted]
 
     def _fixed_conditions(self) -> list[Affine]:
@@ -314,47 +299,9 @@ class TileCopy:
         fixed = [c for c in self._conditions(probe) if not c.variables & moving]
         return [*self._in_box(), *fixed]
 
-    def _width(self) -> int:
-        tile = self._tile
-        probe = tile.probe
-        origin = tile.origin(probe)
-        if not tile.extents:
-            return 1
-        for width in self._state.widths(tile.source.type):
-            aligned = divides(width, origin[-1]) and tile.extents[-1] % width == 0
-            whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
-            limits = tile.limits(probe, tuple(const(0) for _ in tile.extents))
-            even = all(divides(width, limit + 1) for limit in limits)
-            even = even and tile.rows[-1] % width == 0
-            if aligned and whole and even:
-                return width
-        return 1
-
     def _ints(self, wanted: str, rounds: Affine) -> ir.Buffer:
         name = self._state.names.fresh(f"{wanted}_{self._tile.tensor}")
         return ir.Buffer(name, ir.Space.PRIVATE, ScalarType.INT32, (rounds,))
-
-
-def _walked(shape: Sequence[int]) -> int:
-    """The outermost dimension of a box that has more than one element; the rounds walk it."""
-    return next((dim for dim, extent in enumerate(shape) if extent > 1), 0)
-
-
-def _inner(shape: Sequence[int]) -> int:
-    """Elements of a box at one position of its outermost dimension."""
-    return prod(shape[_walked(shape) + 1 :])
-
-
-def _idle(shape: Sequence[int], threads: int) -> int:
-    """Threads to leave out, so that the others step from round to round by whole rows.
-
-    None where the copy would take more rounds for it.
-    """
-    inner = _inner(shape)
-    if inner > threads:
-        return 0
-    used = threads // inner * inner
-    return threads - used if -(-prod(shape) // used) == -(-prod(shape) // threads) else 0
 
 
 def _flat(index: Sequence[Affine], shape: Sequence[Affine]) -> Affine:

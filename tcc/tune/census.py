@@ -216,6 +216,7 @@ class _Walker:
             if not isinstance(index, Affine):
                 self._evaluate(index)
         self._access(store.buffer, store.index, 1, is_store=True)
+        self._at.keep(store)
         if store.buffer.space is ir.Space.PRIVATE:
             self._chain(store)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import gcd, prod
 from typing import TypeAlias
 
 import numpy as np
 
-from tcc.affine import Affine, const
+from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.tune import expression_cost
 from tcc.tune.footprint import Access, Gather, LoopRange, Range, Subscript
@@ -50,6 +50,7 @@ class Places:
         self._forms: dict[str, Affine] = {}
         self._aligned = frozenset(kernel.aligned)
         self._data: dict[str, frozenset[str]] = {}
+        self._tables: dict[str, tuple[Index, Affine]] = {}
         self._loops: list[LoopRange] = []
 
     def form(self, value: Affine) -> Affine:
@@ -73,12 +74,18 @@ class Places:
             self.values[var] = self._value(value)
             self._data[var] = self.variables((value,))
 
+    def keep(self, store: ir.Store) -> None:
+        """Remember an element of an integer array of the thread: loads of it are that form."""
+        if store.buffer.space is ir.Space.PRIVATE and isinstance(store.value, ir.Int):
+            self._tables[store.buffer.name] = store.index, store.value.value
+
     def access(
         self, buffer: ir.Buffer, index: Index, width: int, sectors: float, is_store: bool
     ) -> Access:
         """An access of so many consecutive elements in global memory, with the loops around it."""
         shape = tuple(self._size(e) for e in buffer.shape)
-        subscripts = tuple(self._subscript(i, e) for i, e in zip(index, shape, strict=True))
+        found = map(self._resolved, index)
+        subscripts = tuple(self._subscript(i, e) for i, e in zip(found, shape, strict=True))
         return Access(
             buffer.name,
             subscripts,
@@ -99,6 +106,7 @@ class Places:
         The compiler loads an element once, and neighbours as a vector where it knows that the
         address is aligned.
         """
+        index = tuple(map(self._resolved, index))
         used = self.variables(index)
         loops = [x for x in unrolled if x.var in used]
         forms = [i.substitute(self._forms) for i in index if isinstance(i, Affine)]
@@ -119,9 +127,23 @@ class Places:
         shape = [self._size(e) for e in buffer.shape]
         subscripts = [
             evaluate(i, self.values) if isinstance(i, Affine) else self._value(i) % max(1, extent)
-            for i, extent in zip(index, shape, strict=True)
+            for i, extent in zip(map(self._resolved, index), shape, strict=True)
         ]
         return spread(linear(subscripts, shape), self.threads) * buffer.type.bytes
+
+    def _resolved(self, index: Affine | ir.Expression) -> Affine | ir.Expression:
+        """The subscript as a form, where it is one but for elements of kept arrays."""
+        match index:
+            case ir.Int(form):
+                return form
+            case ir.Load(buffer, at) if buffer.name in self._tables:
+                return _element(*self._tables[buffer.name], at) or index
+            case ir.Binary("+", left, right, _):
+                forms = self._resolved(left), self._resolved(right)
+                both = [f for f in forms if isinstance(f, Affine)]
+                return both[0] + both[1] if len(both) == len(forms) else index
+            case _:
+                return index
 
     def _subscript(self, index: Affine | ir.Expression, extent: int) -> Subscript:
         if isinstance(index, Affine):
@@ -158,7 +180,7 @@ class Places:
 
     def variables(self, index: Index) -> frozenset[str]:
         """The variables that subscripts depend on, through `Let` and the subscripts of loads."""
-        found = frozenset().union(*(f.variables for f in _forms(index)))
+        found = frozenset().union(*(f.variables for f in _forms(map(self._resolved, index))))
         through = (self._data.get(n) for n in found)
         forms = (self._forms[n].variables for n in found if n in self._forms)
         direct = (n for n in found if n not in self._data and n not in self._forms)
@@ -168,7 +190,18 @@ class Places:
         return extent.evaluate({n: v for n, v in self.values.items() if isinstance(v, int)})
 
 
-def _forms(index: Index) -> Iterator[Affine]:
+def _element(stored: Index, value: Affine, wanted: Index) -> Affine | None:
+    """The form of an element, from that of one whose subscripts are variables."""
+    values: dict[str, Affine] = {}
+    for place, at in zip(stored, wanted, strict=True):
+        names = place.variables if isinstance(place, Affine) else frozenset()
+        if not isinstance(at, Affine) or len(names) != 1 or place != var(*names):
+            return None
+        values |= dict.fromkeys(names, at)
+    return value.substitute(values)
+
+
+def _forms(index: Iterable[Affine | ir.Expression]) -> Iterator[Affine]:
     """All affine forms in subscripts, at any depth."""
     for item in index:
         if isinstance(item, Affine):

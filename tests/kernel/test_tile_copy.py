@@ -11,10 +11,13 @@ import pytest
 
 from tcc.affine import const, var
 from tcc.kernel import ir
+from tcc.kernel.dump import text as text_of
 from tcc.kernel.tile_box import Tile, merged
 from tcc.scalar import ScalarType as T
+from tcc.sched.budget import needs
 from tcc.sched.nest import Dim, Loop, Node
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
+from tcc.sched.reuse import chains
 from tests.kernel.mapped import Mapped
 
 PROGRAMS = {
@@ -84,6 +87,21 @@ def test_shared_memory(name: str, fixed: bool) -> None:
         assert set(stores.values()) == {1}, chosen.text()
         (kernel,) = mapped.kernels(chosen)
         assert len(kernel.shared) == len(mapped.program.inputs), chosen.text()
+        (nest,) = mapped.nest.kernels
+        found = chains(nest, mapped.program)
+        asked = needs(nest, found, mapped.program, chosen).shared_bytes
+        assert kernel.shared_bytes <= asked, chosen.text()
+
+
+def test_warps_that_copy_across_lines() -> None:
+    """With 16 vectors a row, lanes of one row would meet in two banks each."""
+    text = "def f(int32(M, K) A, int32(N, K) B) -> (C) { C(i, j) +=! A(i, k) * B(j, k) }"
+    mapped = Mapped(text, {"M": 15, "N": 7, "K": 128})
+    dims = (DimPlan("i", 16, 1, None, 1, 8, 1, 2), DimPlan("j", 8, 0, None, 0, 8, 1, 1))
+    staging = (("A", Staging.SHARED), ("B", Staging.SHARED))
+    chosen = KernelPlan("f_kernel", dims, (LoopPlan("k", 64),), staging, 2)
+    assert "t0 / 8" in text_of(mapped.kernels(chosen))
+    assert set(mapped.check(chosen).values()) == {1}
 
 
 def box(extents: tuple[int, ...], shape: tuple[int, ...], order: tuple[int, ...]) -> Tile:

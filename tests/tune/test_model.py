@@ -193,3 +193,24 @@ def test_a_compilation_without_kernels():
     stopped = compile_program(request(GEMM), stop_after="check")
     with pytest.raises(InternalError):
         predict_time(stopped, TARGETS["sm_90"])
+
+
+BATCHES = """mapping:
+  plan:
+    transposed_batch_matmul_kernel:
+      parallel: {b: [block.z, thread.y 2], n: [block.y, thread.y 8, inner 4], k: [block.x, thread.x 7, inner 4]}
+      loops: {m: [tile 36]}
+      staging: {X: shared, Y: shared}
+"""
+
+
+def test_copies_with_their_places_in_registers_fetch_every_element() -> None:
+    """Places are elements of integer arrays there: they count as the forms that they hold."""
+    text = (SPECS / "transposed_batch_matmul.tc").read_text()
+    made = compiled(text, BATCHES, B=500, N=26, M=72, K=26)
+    assert made.lowering is not None
+    (kernel,) = made.lowering.mapped.kernels
+    assert any(a.buffer == "X" and len(a.shape) == 1 for a in census(kernel, {}).accesses)
+    (found,) = predict_time(made, TARGETS["sm_90"]).kernels
+    tensors = 4 * 500 * (2 * 26 * 72 + 26 * 26)
+    assert tensors <= found.dram_bytes <= 1.1 * tensors
