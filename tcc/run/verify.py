@@ -20,6 +20,7 @@ from tcc.errors import CompileError, InternalError
 from tcc.frontend import tir
 from tcc.frontend.suggest import suggestion
 from tcc.run.checking import refuse_check
+from tcc.run.verify_extremes import draws, longest
 from tcc.run.verify_inputs import Domain, Style, find_domain
 from tcc.run.verify_outcome import Outcome, Skip, Trial
 from tcc.run.verify_sizes import (
@@ -28,8 +29,10 @@ from tcc.run.verify_sizes import (
     points,
     tensor_bytes,
     tile_points,
+    turns_in_flight,
 )
 from tcc.run.verify_trial import Pair, Settings, try_pair
+from tcc.run.verify_turns import FEW_NOTE, with_few_blocks
 
 T = TypeVar("T")
 
@@ -44,6 +47,8 @@ MOST_POINTS = 1 << 33
 MOST_PADDED = 1 << 26
 """Points of all tiles, the padding of tiles included, up to which all blocks run at awkward sizes;
 fewer in the checking build."""
+SWEPT_POINTS = 1 << 21
+"""Statement instances up to which minima and maxima are tried at the given sizes at length."""
 FEW_BLOCKS = 8
 MOST_BYTES = 1 << 30
 SAMPLED_BLOCKS = 64
@@ -65,10 +70,10 @@ def verify(
 
     `check`: run the optimized kernel in the checking build (host). `blocks`: at the given sizes,
     run a random sample of so many blocks of the last launch (host). `awkward`: at most so many
-    assignments besides the given ones; RECOMPILED or REPEATED when not given. CompileError when
-    the program is rejected at sizes that were asked for, and for what cannot be asked (E0615,
-    E0911). ToolchainError when a compiler or a GPU is missing. What a kernel does wrong is in the
-    outcome.
+    assignments besides the given ones; when not given, RECOMPILED, or REPEATED and those at which
+    blocks of a small grid take turns. CompileError when the program is rejected at sizes that were
+    asked for, and for what cannot be asked (E0615, E0911). ToolchainError when a compiler or a GPU
+    is missing. What a kernel does wrong is in the outcome.
     """
     if check and device != "host":
         raise refuse_check(device)
@@ -95,8 +100,7 @@ class _Verification:
             if failures == MOST_FAILURES:
                 break
             if not self._is_too_large(pair):
-                style = STYLES[len(trials) % len(STYLES)]
-                trial = try_pair(pair, replace(self._settings_for(pair), style=style))
+                trial = self._trial(pair, len(trials))
                 if pair.why == "awkward" and trial.is_undefined:
                     self._skip(pair.domain.sizes, pair.why, _present(trial.failure).summary)
                     continue
@@ -110,6 +114,24 @@ class _Verification:
             tuple(self._skips),
             failures == MOST_FAILURES,
         )
+
+    def _trial(self, pair: Pair, index: int) -> Trial:
+        """One trial; at one of the sizes minima and maxima are tried at length."""
+        program, sizes = pair.domain.program, pair.domain.sizes
+        turns = draws(program, sizes) if sizes == self._longest else 0
+        style = STYLES[index % len(STYLES)]
+        return try_pair(pair, replace(self._settings_for(pair), style=style, turns=turns))
+
+    @cached_property
+    def _longest(self) -> Mapping[str, int]:
+        """The sizes at which minima and maxima are tried at length: given ones if they are small,
+        else those at which they have most terms.
+        """
+        given = self._request.sizes
+        if self._is_fixed and points(self._program, given) <= SWEPT_POINTS:
+            return given
+        program = self._program if self._general is None else _present(self._general.program)
+        return max(self._awkward, key=lambda s: longest(program, s), default={})
 
     @cached_property
     def _general(self) -> Compilation | None:
@@ -129,20 +151,38 @@ class _Verification:
             yield self._pair(self._given, self._given, self._domain(self._program, sizes), "given")
         for chosen in self._request.options.verify.sizes:
             yield self._compiled(self._completed(chosen), "options")
-        for sizes in self._awkward():
+        for sizes in self._awkward:
             if sizes == self._request.sizes:
                 continue
             try:
                 pair = self._compiled(sizes, "awkward")
             except CompileError as rejection:
-                first = rejection.diagnostics[0]
-                self._skip(sizes, "awkward", f"rejected with {first.code}, {first.message}")
+                self._reject(sizes, rejection)
                 continue
             if pair.domain.harmless:
                 yield pair
             else:
                 reason = "no inputs keep every data-dependent subscript in its range"
                 self._skip(sizes, "awkward", reason)
+        if self._count is None and not self._is_fixed:
+            yield from self._in_turns()
+
+    def _in_turns(self) -> Iterator[Pair]:
+        """The kernels of open sizes in a grid so small that blocks take turns."""
+        request = with_few_blocks(self._request, _present(self._given.plan))
+        if request is None:
+            return
+        try:
+            found = compile_program(request)
+        except CompileError as rejection:
+            self._reject(request.sizes, rejection)
+            return
+        about = (self._program, self._given.preconditions, _present(found.plan))
+        for sizes in turns_in_flight(*about, self._request.sizes):
+            at = compile_program(replace(request, sizes=sizes), stop_after="check")
+            domain = self._domain(_present(at.program), sizes)
+            if domain.harmless:
+                yield replace(self._pair(found, self._given, domain, "awkward"), notes=(FEW_NOTE,))
 
     def _compiled(self, sizes: Mapping[str, int], why: str) -> Pair:
         """The kernels for these sizes. CompileError when the program rejects them."""
@@ -160,6 +200,7 @@ class _Verification:
     def _domain(self, program: tir.Program, sizes: Mapping[str, int]) -> Domain:
         return find_domain(program, sizes, self._request.options.verify.inputs)
 
+    @cached_property
     def _awkward(self) -> tuple[dict[str, int], ...]:
         default = RECOMPILED if self._is_fixed else REPEATED
         count = default if self._count is None else self._count
@@ -212,6 +253,10 @@ class _Verification:
         blocks = max(math.prod(g.evaluate(sizes) for g in launch.grid) for launch in launches)
         padded = blocks * tile_points(_present(self._given.plan))
         return padded > (MOST_PADDED // 16 if self._settings.check else MOST_PADDED)
+
+    def _reject(self, sizes: Mapping[str, int], rejection: CompileError) -> None:
+        first = rejection.diagnostics[0]
+        self._skip(sizes, "awkward", f"rejected with {first.code}, {first.message}")
 
     def _skip(self, sizes: Mapping[str, int], why: str, reason: str) -> None:
         self._skips.append(Skip(dict(sizes), why, reason))

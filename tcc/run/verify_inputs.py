@@ -13,21 +13,25 @@ import numpy as np
 from tcc.frontend import tir
 from tcc.run.arrays import numpy_type
 from tcc.run.device import Array
+from tcc.run.verify_extremes import place, reduced_dims
 from tcc.run.verify_ranges import Interval, is_harmless, steering_inputs
 from tcc.scalar import ScalarType
 
 SMALL = 8
 """Integers that are no subscripts stay this small, so that sums rarely wrap."""
+_FAR = 1000
+"""Beyond all that a deviation of 100 gives."""
 
 
 class Style(Enum):
     """How floats without a given range are drawn.
 
     Some suit logarithms and roots. Wide ones overflow an exponential whose argument is not kept
-    small by a right maximum, and the extremes of a tensor are its first and its last element,
-    which a minimum or maximum most easily leaves out. Spotted ones have NaN in a third of the
-    slices along one dimension: an element that a kernel reads and has to multiply by 0 shows,
-    because it does not vanish.
+    small by a right maximum, and have known places for the extremes: where minima or maxima are
+    taken, those that `verify_extremes.place` gives them, integers and given ranges included; else
+    the first and the last element. Spotted ones have NaN in a third of the slices along one
+    dimension: an element that a kernel reads and has to multiply by 0 shows, because it does not
+    vanish.
     """
 
     NORMAL = "standard normal"
@@ -74,9 +78,13 @@ def find_domain(
     return _narrowed(program, sizes, limits, steering)
 
 
-def draw(domain: Domain, style: Style, seed: int) -> dict[str, Array]:
-    """Arrays for all inputs and in/out tensors, of their types and shapes."""
+def draw(domain: Domain, style: Style, seed: int, turn: int = 0) -> dict[str, Array]:
+    """Arrays for all inputs and in/out tensors, of their types and shapes.
+
+    In every `turn` wide ones have their extremes at other places.
+    """
     program, sizes = domain.program, domain.sizes
+    reduced = reduced_dims(program)
     arrays = {}
     for name in (*program.inputs, *program.inouts):
         tensor = program.tensors[name]
@@ -86,8 +94,31 @@ def draw(domain: Domain, style: Style, seed: int) -> dict[str, Array]:
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
         if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:
             values = _spotted(values, _kept_dims(program, name), rng)
+        if style is Style.WIDE and tensor.type is not ScalarType.BOOL:
+            along = reduced.get(name, ())
+            values = _with_extremes(values, along, domain.limits.get(name), turn, rng)
         arrays[name] = values.astype(numpy_type(tensor.type))
     return arrays
+
+
+def _with_extremes(
+    values: Array,
+    along: tuple[int, ...],
+    limits: Interval | None,
+    turn: int,
+    rng: np.random.Generator,
+) -> Array:
+    """With one lowest and one highest value in each slice `along` the dimensions of minima."""
+    low, high = limits or (-_FAR, _FAR)
+    if not along:
+        if limits is None:
+            values.flat[:1], values.flat[-1:] = rng.permutation((low, high))
+        return values
+    if high - low <= 1:
+        return values
+    if limits is not None and isinstance(low, int) and isinstance(high, int):
+        values = np.clip(values, low + 1, high - 1)
+    return place(values, along, (low, high), turn)
 
 
 def _kept_dims(program: tir.Program, tensor: str) -> tuple[int, ...]:
@@ -145,9 +176,7 @@ def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> A
         case Style.ABOVE_ONE:
             return np.asarray(rng.uniform(1, 2, shape))
         case Style.WIDE:
-            values = np.asarray(100 * rng.standard_normal(shape, dtype=np.float64))
-            values.flat[:1], values.flat[-1:] = rng.permutation((-1000, 1000))
-            return values
+            return np.asarray(100 * rng.standard_normal(shape, dtype=np.float64))
 
 
 def _given(pair: tuple[float, ...], kind: ScalarType) -> Interval:

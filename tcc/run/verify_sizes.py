@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -103,6 +102,28 @@ def second_turns(
     return _assignments(space, _turns(space), len(space.steered) * 2)
 
 
+def turns_in_flight(
+    program: tir.Program,
+    conditions: Iterable[tir.Precondition],
+    plan: Plan,
+    fixed: Mapping[str, int],
+) -> tuple[dict[str, int], ...]:
+    """The assignments at which a grid has too few blocks, for every state of a pipeline then.
+
+    A block leaves the buffers of a pipeline in as many states as there are, by its last tile.
+    Sizes that are multiples of four may have a kernel of their own.
+    """
+    space = _space(program, conditions, plan, fixed, program)
+    states = max((s.flight for s in space.steered), default=0)
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for count in range(2, max(states, 1) + 2):
+        for at, size in enumerate(space.steered):
+            for targets in (t for turn in size.turns for t in space.turned(at, turn, (count,))):
+                for sizes in space.with_multiples(space.solved(targets)):
+                    found.setdefault(tuple(sizes.values()), sizes)
+    return tuple(found.values())
+
+
 def _assignments(
     space: _Space, aims: Iterator[list[int]], count: int
 ) -> tuple[dict[str, int], ...]:
@@ -148,14 +169,25 @@ class _Space:
             smaller = (1, *self.steered[at].candidates, 2, 3)
             wanted[at] = max(c for c in smaller if c < wanted[at])
 
-    def turned(self, at: int, turn: int) -> Iterator[list[int]]:
-        """One extent takes a second turn; the others are small, loops over tiles have two."""
-        for loops in (True, False):
-            targets = [s.tile + 1 if loops and s.flight else 1 for s in self.steered]
+    def turned(self, at: int, turn: int, counts: Iterable[int] = (2, 1)) -> Iterator[list[int]]:
+        """One extent takes a second turn; the others are small.
+
+        Loops over tiles have as many as the first of `counts` that is not too much work.
+        """
+        for count in counts:
+            targets = [(count - 1) * s.tile + 1 if s.flight else 1 for s in self.steered]
             targets[at] = turn
             if points(self.program, self.solved(targets)) <= MOST_POINTS:
                 yield targets
                 return
+
+    def with_multiples(self, sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+        """The sizes, and the next ones of which vectors are made, where the program allows them."""
+        yield sizes
+        even = {n: v if n in self.fixed else -(-v // VECTOR) * VECTOR for n, v in sizes.items()}
+        holds = all(c.evaluate(even) >= 0 for c in self.conditions)
+        if holds and points(self.program, even) <= MOST_POINTS:
+            yield even
 
     def _least(self, wanted: list[int]) -> int:
         """Which extent matters least; two tiles are enough of what has no pipeline."""
@@ -283,11 +315,10 @@ def _waves(plan: Plan) -> dict[str, int]:
     """The extent at which a dimension has more tiles than its axis has blocks, one more."""
     waves: dict[str, int] = {}
     for kernel in plan.kernels:
-        axes = Counter(d.grid_axis for d in kernel.dims)
-        for dim in kernel.dims:
-            if dim.grid_axis is None or axes[dim.grid_axis] > 1:
-                continue
-            limit = GRID_LIMITS[dim.grid_axis]
+        # Where dimensions share an axis, the others have one tile.
+        firsts = {d.grid_axis: d for d in reversed(kernel.dims) if d.grid_axis is not None}
+        for axis, dim in firsts.items():
+            limit = GRID_LIMITS[axis]
             extent = min(dim.blocks or limit, limit) * dim.tile + 1
             waves[dim.dim] = min(waves.get(dim.dim, extent), extent)
     return waves

@@ -39,12 +39,16 @@ _ORDERS = {Order.FORWARD: "ascending", Order.REVERSE: "descending"}
 
 @dataclass(frozen=True)
 class Pair:
-    """What is compared, at the sizes of the domain; `why` is `given`, `options` or `awkward`."""
+    """What is compared, at the sizes of the domain; `why` is `given`, `options` or `awkward`.
+
+    `notes` say what else is special.
+    """
 
     domain: Domain
     optimized: Artifact
     reference: Artifact
     why: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Settings:
     `blocks`: run only that many blocks of the last launch, its last and first among them (host).
     `check`: run the optimized kernel in the checking build (host). `make`: what makes a device
     from its keywords, instead of `HostDevice` or `CudaDevice`. `style`: how inputs are drawn,
-    where the reference makes something of them.
+    where the reference makes something of them. `turns`: once the kernels agree, so many more draws
+    with the extremes at other places.
     """
 
     device: str
@@ -64,6 +69,7 @@ class Settings:
     check: bool = False
     make: Callable[..., Device] | None = None
     style: Style = Style.NORMAL
+    turns: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def try_pair(pair: Pair, settings: Settings, expected: Expected | None = None) -
         len(pair.optimized.interface.launches),
         run.comparisons,
         failure,
-        () if failure else (*doubts(pair.domain), *_nan_notes(run.comparisons)),
+        () if failure else (*pair.notes, *doubts(pair.domain), *_nan_notes(run.comparisons)),
         len(next(iter(run.sample.values()))) if run.sample else None,
     )
 
@@ -123,10 +129,34 @@ class _Run:
             fault = self._program_fault(self._drawn)
             return fault or crash(self._domain, problem, "", of="the reference kernel fails: ")
         found = self._disagreement(expected.inputs, expected.outputs)
-        found = found and (self._program_fault(expected.inputs) or found)
-        if found is None or expected.style is Style.NORMAL:
+        if found is None:
+            return self._lost_extreme()
+        return self._explained(found, expected.inputs, expected.style)
+
+    def _explained(self, found: Failure, inputs: Mapping[str, Array], style: Style) -> Failure:
+        found = self._program_fault(inputs) or found
+        if style is Style.NORMAL:
             return found
-        return replace(found, details=(*found.details, f"inputs: {expected.style.value}"))
+        return replace(found, details=(*found.details, f"inputs: {style.value}"))
+
+    def _lost_extreme(self) -> Failure | None:
+        """Run both kernels with the extremes of minima and maxima at many places."""
+        order, device = self._devices()[0]
+        plain, kept = self._plain_device(), self.comparisons
+        for turn in range(self._settings.turns):
+            inputs = draw(self._domain, Style.WIDE, self._settings.seed, turn)
+            want = self._call(plain, self._pair.reference, inputs)
+            try:
+                got = self._call(device, self._pair.optimized, inputs)
+            except RunError as problem:
+                return self._explained(crash(self._domain, problem, order), inputs, Style.WIDE)
+            self.comparisons = self._compare_all(inputs, got, want)
+            wrong = next((c for c in self.comparisons if not c.ok), None)
+            if wrong is not None:
+                found = wrong_value(self._domain, wrong, order)
+                return self._explained(found, inputs, Style.WIDE)
+        self.comparisons = kept
+        return None
 
     def _disagreement(
         self, inputs: Mapping[str, Array], want: Mapping[str, Array]
@@ -192,7 +222,8 @@ class _Run:
     def _styles(self) -> tuple[Style, ...]:
         """How to draw inputs, in the order in which that is tried."""
         if not self._has_free_floats():
-            return (Style.NORMAL,)
+            is_wide = self._settings.style is Style.WIDE
+            return (Style.WIDE if is_wide else Style.NORMAL,)
         return (self._settings.style, *(s for s in PLAIN_STYLES if s is not self._settings.style))
 
     def _unwritten(self, want: Mapping[str, Array]) -> Failure | None:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from tcc.run.cache import ObjectCache
-from tests.mutation.judge import Subject, Verdict, explain, fixed_subject, judge, open_subject
+from tests.mutation.judge import Subject, fixed_subject, judge, open_subject
 from tests.mutation.mutants import Mutant, some_mutants
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -71,8 +71,6 @@ def _record(
     subject: Subject, digest: str, mutant: Mutant, cache: ObjectCache
 ) -> dict[str, str | int]:
     verdict, words = judge(subject, mutant, cache)
-    if verdict is Verdict.SURVIVED:
-        verdict = explain(subject, mutant, cache)
     return {
         "subject": subject.name,
         "text": digest,

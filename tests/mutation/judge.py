@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -13,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tcc.api import Kernel, request_of
 from tcc.api import compile as tcc_compile
 from tcc.artifact import Artifact
-from tcc.driver import Compilation
+from tcc.driver import Compilation, compile_program
 from tcc.errors import CompileError, RunError, ToolchainError
-from tcc.inputs import options_of_source
+from tcc.inputs import options_of_source, read_source
+from tcc.kernel.digits import GRID_LIMITS
 from tcc.options import Options
 from tcc.run.cache import ObjectCache
 from tcc.run.findings import FindingsError
@@ -25,8 +28,10 @@ from tcc.run.host import HostDevice, Order
 from tcc.run.host_build import FLAGS, QUICK, SHIM, glue_text
 from tcc.run.toolchain import find_cxx
 from tcc.run.verify import REPEATED, STYLES
+from tcc.run.verify_extremes import draws, longest
 from tcc.run.verify_inputs import Style, draw, find_domain
-from tcc.run.verify_sizes import awkward_sizes
+from tcc.run.verify_sizes import awkward_sizes, turns_in_flight
+from tcc.run.verify_turns import FEW_BLOCKS, with_few_blocks
 from tcc.source import Source
 from tests.mutation.mutants import Mutant
 
@@ -35,6 +40,12 @@ TOLERANCE = 1e-5
 TIMEOUT_S = 20.0
 MANY = 30_000
 """Sizes above this are there for grids that have too few blocks."""
+
+_GRID_LIMIT = re.compile(rf"\b{GRID_LIMITS[1]}\b")
+_SEEN_BY_VALUES = ("drop_accumulator", "change_shuffle", "swap_statements", "shift_bound")
+"""What runs show most cheaply without checks."""
+_CHECKED: dict[str, Any] = {"check": True}
+_QUICK: dict[str, Any] = {"order": Order.REVERSE, "flavour": QUICK}
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -52,12 +63,30 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Run:
-    """Inputs, sizes of the launcher, the only blocks that run, what the unmutated kernel gives."""
+    """Inputs, sizes of the launcher, the only blocks that run, what the unmutated kernel gives.
+
+    `few`: in a grid that has too few blocks along y and z.
+    """
 
     inputs: Arrays
     sizes: Mapping[str, int]
     blocks: Mapping[int, Sequence[int]]
     want: Arrays
+    few: bool = False
+
+    def artifact(self, whole: Artifact) -> Artifact:
+        """What runs of an artifact."""
+        return in_few_blocks(whole) if self.few else whole
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run to make: sizes, how inputs are drawn, whether in a grid of few blocks."""
+
+    sizes: Mapping[str, int]
+    style: Style
+    turn: int = 0
+    few: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,8 +113,7 @@ def fixed_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> S
     sizes = _first(program)[0]
     kernel = tcc_compile(path, options=replace(options, sizes=sizes))
     name = f"{_name(path, depth)} at {_spelled(sizes)}"
-    asked = [(sizes, style) for style in STYLES]
-    return _subject(name, kernel.artifact, path, asked, cache)
+    return _subject(name, kernel.artifact, path, [*_styles(sizes), *_turns(program, sizes)], cache)
 
 
 def open_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Subject:
@@ -97,12 +125,53 @@ def open_subject(path: Path, cache: ObjectCache, depth: int | None = None) -> Su
     conditions = [c.expression for c in kernel.compilation.preconditions]
     first, rest = _first(kernel.compilation)
     even = {n: -(-v // 4) * 4 for n, v in first.items()}
-    asked = [(first, style) for style in STYLES]
+    asked = _styles(first)
     if all(c.evaluate(even) >= 0 for c in conditions):
-        asked += [(even, style) for style in STYLES]
-    asked += [(s, STYLES[k % len(STYLES)]) for k, s in enumerate((options.sizes, *rest))]
-    name = f"{_name(path, depth)} at open sizes"
-    return _subject(name, kernel.artifact, path, asked, cache)
+        asked += _styles(even)
+    others = (options.sizes, *rest)
+    asked += [Asked(s, STYLES[k % len(STYLES)]) for k, s in enumerate(others)]
+    program = kernel.compilation.program
+    assert program is not None
+    asked += _turns(kernel.compilation, max((first, *rest), key=lambda s: longest(program, s)))
+    asked += _in_few_blocks(path, options, kernel)
+    return _subject(f"{_name(path, depth)} at open sizes", kernel.artifact, path, asked, cache)
+
+
+def _styles(sizes: Mapping[str, int]) -> list[Asked]:
+    return [Asked(sizes, style) for style in STYLES]
+
+
+def _turns(found: Compilation, sizes: Mapping[str, int]) -> list[Asked]:
+    """Those in which minima and maxima have their extreme at other places."""
+    assert found.program is not None
+    return [Asked(sizes, Style.WIDE, turn) for turn in range(draws(found.program, sizes))]
+
+
+def _in_few_blocks(path: Path, options: Options, kernel: Kernel) -> list[Asked]:
+    """Runs in which blocks take turns. With fewer blocks in its plan, the text is the same."""
+    found = kernel.compilation
+    assert found.program is not None
+    assert found.plan is not None
+    opened = replace(options, sizes={})
+    request = with_few_blocks(request_of(read_source(path), None, {}, opened, None), found.plan)
+    if request is None:
+        return []
+    few = compile_program(request)
+    assert few.artifact is not None
+    assert few.plan is not None
+    mine, theirs = (_code(a) for a in (in_few_blocks(kernel.artifact), few.artifact))
+    assert mine == theirs
+    sizes = turns_in_flight(found.program, found.preconditions, few.plan, {})
+    return [Asked(s, STYLES[k % len(STYLES)], few=True) for k, s in enumerate(sizes)]
+
+
+def in_few_blocks(artifact: Artifact) -> Artifact:
+    """An emitted text in a grid of few blocks along y and z."""
+    return replace(artifact, cuda_source=_GRID_LIMIT.sub(str(FEW_BLOCKS), artifact.cuda_source))
+
+
+def _code(artifact: Artifact) -> list[str]:
+    return [x for x in artifact.cuda_source.split("\n") if not x.startswith("//")]
 
 
 def _first(found: Compilation) -> tuple[dict[str, int], tuple[dict[str, int], ...]]:
@@ -140,21 +209,22 @@ def _subject(
     name: str,
     artifact: Artifact,
     path: Path,
-    asked: list[tuple[Mapping[str, int], Style]],
+    asked: list[Asked],
     cache: ObjectCache,
 ) -> Subject:
     options = _options(path)
     program = tcc_compile(path, options=replace(options, sizes={})).compilation.program
     assert program is not None
     runs = []
-    for seed, (sizes, style) in enumerate(asked):
-        inputs = draw(find_domain(program, sizes, options.verify.inputs), style, seed)
-        given = {n: sizes[n] for n in artifact.interface.symbolic}
-        blocks = _first_and_last(artifact, sizes)
-        device = HostDevice(check=True, workers=1, blocks=blocks, cache=cache)
-        checked = device.check(artifact, inputs, given)
+    for seed, one in enumerate(asked):
+        domain = find_domain(program, one.sizes, options.verify.inputs)
+        inputs = draw(domain, one.style, seed, one.turn)
+        given = {n: one.sizes[n] for n in artifact.interface.symbolic}
+        blocks = {} if one.few else _first_and_last(artifact, one.sizes)
+        run = Run(inputs, given, blocks, {}, one.few)
+        checked = _device(run, cache, check=True).check(run.artifact(artifact), inputs, given)
         assert not checked.findings, "\n".join(f.text() for f in checked.findings)
-        runs.append(Run(inputs, given, blocks, checked.outputs))
+        runs.append(replace(run, want=checked.outputs))
     return Subject(name, artifact, tuple(runs))
 
 
@@ -170,11 +240,12 @@ def _first_and_last(artifact: Artifact, sizes: Mapping[str, int]) -> Mapping[int
 def judge(subject: Subject, mutant: Mutant, cache: ObjectCache) -> tuple[Verdict, str]:
     """The first that catches a mutant, and its words."""
     artifact = replace(subject.artifact, cuda_source=mutant.text)
+    builds = (_CHECKED, _QUICK)
     try:
-        for settings in ({"check": True}, {"order": Order.REVERSE, "flavour": QUICK}):
+        for settings in builds[:: -1 if mutant.operator in _SEEN_BY_VALUES else 1]:
             for run in subject.runs:
                 device = _device(run, cache, **settings)
-                got = device.run(artifact, run.inputs, run.sizes)
+                got = device.run(run.artifact(artifact), run.inputs, run.sizes)
                 for name, want in run.want.items():
                     if not _same(got[name], want):
                         return Verdict.VALUES, name
@@ -219,7 +290,8 @@ def is_reached(subject: Subject, mutant: Mutant, cache: ObjectCache) -> bool:
     artifact = replace(subject.artifact, cuda_source="\n".join(trapped))
     try:
         for run in subject.runs:
-            _device(run, cache, flavour=QUICK).run(artifact, run.inputs, run.sizes)
+            device = _device(run, cache, flavour=QUICK)
+            device.run(run.artifact(artifact), run.inputs, run.sizes)
     except (RunError, ToolchainError):
         return True
     return False

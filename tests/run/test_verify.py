@@ -214,6 +214,28 @@ def test_an_element_times_zero_is_seen(breaks: Callable[..., None]) -> None:
     assert "inputs: standard normal, some slices NaN" in outcome.text()
 
 
+@pytest.mark.parametrize("operator", ["min", "max"])
+def test_a_lost_part_of_a_minimum_is_seen(operator: str, breaks: Callable[..., None]) -> None:
+    """One warp of 24, which one trial alone would show by chance."""
+    breaks(r"(\w+ = f\w+\(\w+, warps_O)", r"if (p != 20) \1")
+    text = f"def f(float(N) A) -> (O) {{ O {operator}=! A(n) }}"
+    outcome = run(request(text, N=3000), awkward=0)
+    assert not outcome.ok
+    assert "inputs: normal with a deviation of 100" in outcome.text()
+
+
+def test_a_barrier_between_the_turns_of_a_block_is_missed(breaks: Callable[..., None]) -> None:
+    """It keeps copies for the next tiles from what other threads still read of the last ones."""
+    breaks(r"__pipeline_wait_prior\(0\);\s+__syncthreads\(\);", "")
+    mapping = {"tile": [16, 16, 8], "threads": [4, 4], "pipeline": 3, "use_shared_memory": True}
+    outcome = run(request(MATMUL, {"mapping": mapping}), check=True)
+    few = [t for t in outcome.trials if t.sizes["M"] in (33, 36) and t.sizes["N"] in (1, 4)]
+    assert not all(t.ok for t in few)
+    small = [t for t in outcome.trials if t not in few and max(t.sizes.values()) < 1000]
+    assert len(small) > 5
+    assert all(t.ok for t in small)
+
+
 def test_an_exponential_without_its_maximum_is_seen(breaks: Callable[..., None]) -> None:
     """Where inputs are large it overflows."""
     text = """def f(float(N, K) A) -> (B) {

@@ -14,7 +14,9 @@ from tcc.run.verify_sizes import (
     points,
     second_turns,
     tensor_bytes,
+    turns_in_flight,
 )
+from tcc.run.verify_turns import FEW_BLOCKS, with_few_blocks
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan
 from tcc.source import Source
 
@@ -87,8 +89,38 @@ def test_more_tiles_than_the_grid_has_blocks() -> None:
     sizes = choose(MATMUL, Plan((tiled,)), count=9)[7:]
     assert sizes == ({"M": 41, "N": 1, "K": 9}, {"M": 1, "N": 65536, "K": 9})
     shared = (DimPlan("m", 4, 1, blocks=10), DimPlan("n", 1, 1))
-    assert len(choose(MATMUL, Plan((KernelPlan("k", shared),)), count=7)) == 7
-    assert {s["M"] for s in choose(MATMUL, Plan((KernelPlan("k", shared),)))} < set(range(40))
+    (turned,) = choose(MATMUL, Plan((KernelPlan("k", shared),)), count=8)[7:]
+    assert turned == {"M": 41, "N": 1, "K": 1}
+
+
+def test_blocks_take_turns_in_every_state_of_a_pipeline() -> None:
+    """With two, three, and four tiles; each once more with vectors."""
+    mapping = {"tile": [16, 16, 8], "threads": [4, 4], "pipeline": 3, "use_shared_memory": True}
+    options = {"mapping": mapping}
+    asked = request_of(
+        Source("f.tc", MATMUL), None, {}, options_of_data("<options>", options), None
+    )
+    found = compile_program(asked)
+    assert found.plan is not None
+    request = with_few_blocks(asked, found.plan)
+    assert request is not None
+    few = compile_program(request)
+    assert found.program is not None
+    assert few.plan is not None
+    several = turns_in_flight(found.program, found.preconditions, few.plan, {})
+    assert [s["K"] for s in several] == [9, 12, 17, 20, 25, 28]
+    assert {s["M"] for s in several} == {33, 36}
+    texts = [a.cuda_source for a in (found.artifact, few.artifact) if a is not None]
+    code = ["\n".join(x for x in t.split("\n") if not x.startswith("//")) for t in texts]
+    assert code[0].replace("65535", str(FEW_BLOCKS)) == code[1] != code[0]
+
+
+def test_no_turns_without_a_bound() -> None:
+    text = "def f(float(N) A) -> (B) { B(i) = A(i) }"
+    asked = request_of(Source("f.tc", text), None, {}, options_of_data("<options>", {}), None)
+    plan = compile_program(asked).plan
+    assert plan is not None
+    assert with_few_blocks(asked, plan) is None
 
 
 def test_a_sum_has_two_parts() -> None:
