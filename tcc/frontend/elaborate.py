@@ -36,7 +36,7 @@ def elaborate(
     make_room()
     session = _Session(module, report)
     where = places or {}
-    definition = _choose(module, entry, report, where)
+    definition = choose(module, entry, report, where)
     if definition is None or not _check_sizes(definition, sizes, report, where):
         return None
     program = session.program(definition, sizes, sizes)
@@ -121,15 +121,22 @@ class _Session:
         return [*self._active[self._active.index(name) :], name]
 
 
-def _choose(
-    module: ast.Module, entry: str | None, report: Report, places: Mapping[str, Span]
+def choose(
+    module: ast.Module,
+    entry: str | None,
+    report: Report,
+    places: Mapping[str, Span] | None = None,
 ) -> ast.Definition | None:
+    """The def that is meant; without an entry the only one, or the only one that none calls.
+
+    Reports why there is none (E0611, E0612).
+    """
     names = [d.name.text for d in module.definitions]
     if entry is not None:
         for definition in module.definitions:
             if definition.name.text == entry:
                 return definition
-        report.add(_no_def(module, entry, names, places.get("entry")))
+        report.add(_no_def(module, entry, names, (places or {}).get("entry")))
         return None
     called = {name for d in module.definitions for name in _called(d)}
     first = {d.name.text: d for d in reversed(module.definitions)}  # a def may be there twice

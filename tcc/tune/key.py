@@ -11,8 +11,8 @@ from tcc import __version__
 from tcc.diagnostics import Report
 from tcc.driver import Request
 from tcc.errors import CompileError
-from tcc.frontend.ast import Definition, Module
 from tcc.frontend.canonical import canonical, canonical_names
+from tcc.frontend.elaborate import choose
 from tcc.frontend.parser import parse
 from tcc.inputs import options_of_source
 from tcc.options import given
@@ -23,7 +23,7 @@ _LINE = re.compile(r"((?:  )*)([A-Za-z_][A-Za-z0-9_]*):(.*\n)")
 
 
 def key_of(request: Request) -> Key | None:
-    """The key of a request; None where the entry is open, which compiling it reports.
+    """The key of a request; None where no def is meant, which compiling it reports.
 
     CompileError when the program cannot be parsed.
     """
@@ -31,7 +31,7 @@ def key_of(request: Request) -> Key | None:
     module = parse(request.source, report)
     if report.errors:
         raise CompileError(report.items)
-    definition = _entry(module, request.entry)
+    definition = choose(module, request.entry, Report())
     if definition is None:
         return None
     names = canonical_names(module, definition.name.text)
@@ -67,11 +67,6 @@ def from_canonical(plan: str, key: Key) -> str:
 def mapping_text(mapping: Mapping[str, Any]) -> str:
     """An options file with these mapping options: a line for each leaf."""
     return f"mapping:{_block(mapping, '  ')}\n"
-
-
-def _entry(module: Module, name: str | None) -> Definition | None:
-    found = [d for d in module.definitions if name in (None, d.name.text)]
-    return found[0] if len(found) == 1 else None
 
 
 def _renamed(plan: str, names: Mapping[str, str], entries: Mapping[str, str]) -> str:

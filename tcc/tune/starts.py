@@ -16,7 +16,7 @@ from tcc.sched.plan import Plan
 from tcc.sched.wishes import none
 from tcc.source import Source
 from tcc.tune.space import Candidate
-from tcc.tune.structure import Structures, kept, structural
+from tcc.tune.structure import Structures, demanded, kept, structural
 
 DERIVED = 4
 """Plans of the default's own family that are tried beside it."""
@@ -68,9 +68,14 @@ class Starts:
         return list(once.values())
 
     def of_text(self, text: str) -> Candidate | None:
-        """The candidate that an options file makes; None where it makes none."""
+        """The candidate that an options file makes, under the demands of the request.
+
+        None where it makes none.
+        """
         try:
-            return self._candidate(options_of_source(Source("<candidate>", text)))
+            found = options_of_source(Source("<candidate>", text))
+            mapping = demanded(found.mapping, self._request.options)
+            return self._candidate(replace(found, mapping=mapping))
         except CompileError:
             return None
 

@@ -63,7 +63,12 @@ def structural(options: Options) -> MappingOptions:
 
 def kept(options: Options) -> MappingOptions:
     """What given options demand of every plan."""
-    return replace(MappingOptions(), **{n: getattr(options.mapping, n) for n in KEPT})
+    return demanded(MappingOptions(), options)
+
+
+def demanded(mapping: MappingOptions, options: Options) -> MappingOptions:
+    """The mapping that somebody else found, with what given options demand of every plan."""
+    return replace(mapping, **{n: getattr(options.mapping, n) for n in KEPT})
 
 
 def find_structure(request: Request, mapping: MappingOptions) -> Structure:

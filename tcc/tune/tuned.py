@@ -15,6 +15,7 @@ from tcc.source import Source
 from tcc.tune.database import Database, default_path
 from tcc.tune.key import key_of
 from tcc.tune.record import Key, Measurement
+from tcc.tune.structure import demanded
 
 T = TypeVar("T")
 ATTEMPTS = 3
@@ -34,8 +35,9 @@ def compile_tuned(
 ) -> tuple[Request, T, tuple[str, ...]]:
     """Compile with the best plan that fits; with notes on which that is, and which do not fit.
 
-    A tuned plan takes the place of the `mapping` and the `preset` of the options. Without one
-    that fits the request is compiled as it is. CompileError as of `compile`.
+    A tuned plan takes the place of the `mapping` and the `preset` of the options, but for what
+    these demand of every plan, such as `check_bounds`. Without one that fits the request is
+    compiled as it is. CompileError as of `compile`.
     """
     notes: list[str] = []
     for attempt in _attempts(request, path or default_path(), notes):
@@ -72,7 +74,7 @@ def _with_plan(request: Request, plan: str) -> Request:
     tuned = options_of_source(Source("<tuned plan>", plan))
     options = replace(
         request.options,
-        mapping=tuned.mapping,
+        mapping=demanded(tuned.mapping, request.options),
         preset=tuned.preset,
         spans=tuned.spans,
         names=tuned.names,

@@ -42,8 +42,9 @@ def test_renamed_programs_share_their_key():
 
 
 def test_the_entry_and_what_it_calls_make_the_key():
-    assert of(TWO) is None, "which def is meant is open"
     called = of(TWO, "twice", M=7)
+    assert of(TWO, M=7) == called, "the only def that no other one calls"
+    assert of(TWO.replace("scale(X)", "X").replace("Y(j)", "X(j)")) is None, "one of two is meant"
     assert called.spelled_sizes == {"M": 7}
     assert called != of(TWO.replace("2.0", "3.0"), "twice", M=7)
     alone = of(TWO, "scale")

@@ -70,6 +70,19 @@ def test_the_nearest_sizes_stand_in(path):
     assert "not verified here" in notes[0]
 
 
+def test_what_the_options_demand_stays(path):
+    gather = "def f(float(N, D) A, int(M) I) -> (B) { B(m, d) = A(I(m), d) }"
+    with Database(path) as database:
+        database.add(key(gather), done(1.0, "preset: pointwise\nmapping: {}\n"))
+    asked = request(gather, "mapping: {check_bounds: true, max_shared_memory: 16384}")
+    used, made, notes = compile_tuned(asked, compile_program)
+    assert notes[-1].endswith("is used")
+    assert used.options.preset == "pointwise"
+    assert used.options.mapping.max_shared_memory == 16384
+    assert made.artifact is not None
+    assert "inside(" in made.artifact.cuda_source
+
+
 def test_a_stale_plan_gives_way(path):
     stale = PLAN.replace("n: [", "column: [")
     with Database(path) as database:
