@@ -170,6 +170,7 @@ def _rejected(
             f"line {number} of `{file}` holds no tuning result",
             Span(source, at := source.line_starts[number - 1], at + 1),
             problem,
+            help=("leave the line out, or export it again by `tcc cache export`",),
         )
         for number, problem in problems
     ]

@@ -128,15 +128,49 @@ def read_bytes(session: Session, path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except (OSError, ValueError) as problem:
-        message = f"cannot read `{path}`"
-        found = error("E0623", message, session.word(path), reason(problem))
+        message, help = f"cannot read `{path}`", (_way_to_read(path, problem),)
+        found = error("E0623", message, session.word(path), reason(problem), help=help)
         raise UsageError(message, (found,)) from problem
 
 
 def cannot_write(session: Session, path: str, problem: OSError) -> UsageError:
     """The failure to write an output."""
-    message = f"cannot write `{path}`"
-    return UsageError(message, (error("E0624", message, session.word(path), reason(problem)),))
+    message, help = f"cannot write `{path}`", (_way_to_write(path, problem),)
+    found = error("E0624", message, session.word(path), reason(problem), help=help)
+    return UsageError(message, (found,))
+
+
+def _way_to_read(path: str, problem: OSError | ValueError) -> str:
+    match problem:
+        case FileNotFoundError():
+            from tcc.frontend.suggest import closest
+
+            near = closest(Path(path).name, _beside(Path(path)))
+            return "look for it with `ls`" if near is None else f"did you mean `{near}`?"
+        case IsADirectoryError():
+            return "name a file in it"
+        case PermissionError():
+            return "make it readable for you"
+        case _:
+            return "name another file, or `-` for standard input"
+
+
+def _beside(path: Path) -> list[str]:
+    """The names in the folder of a file, as far as it can be read."""
+    try:
+        return sorted(p.name for p in path.parent.iterdir())
+    except OSError:
+        return []
+
+
+def _way_to_write(path: str, problem: OSError) -> str:
+    match problem:
+        case FileNotFoundError():
+            return f"make the folder first: `mkdir -p {Path(path).parent}`"
+        case IsADirectoryError():
+            return "name a file in it"
+        case _:
+            return "name a file in a folder of yours that has room"
 
 
 def reason(problem: OSError | ValueError) -> str:
@@ -163,11 +197,21 @@ def _sizes(session: Session, texts: tuple[str, ...]) -> Mapping[str, int]:
         match = _SIZE.fullmatch(text)
         if match is None or not 1 <= int(match[2]) <= LARGEST_SIZE:
             label = "needs `NAME=VALUE` with a value from 1 to 2^31 - 1"
-            found.append(error("E0621", f"cannot read the size `{text}`", span, label))
+            help = ("for example: `--size M=1024`",)
+            found.append(error("E0621", f"cannot read the size `{text}`", span, label, help=help))
         elif first.get(match[1], text) != text:
             before = Label(session.word(first[match[1]]), "first value")
             message = f"size `{match[1]}` is given twice"
-            found.append(error("E0622", message, span, "another value", secondary=(before,)))
+            found.append(
+                error(
+                    "E0622",
+                    message,
+                    span,
+                    "another value",
+                    secondary=(before,),
+                    help=("remove one of them",),
+                )
+            )
         else:
             first[match[1]] = text
     if found:

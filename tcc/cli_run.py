@@ -105,7 +105,8 @@ def _load(session: Session, path: str) -> dict[str, Array]:
     except ValueError as problem:
         message = f"`{path}` is no .npz file of arrays"
         label = str(problem).split("\n", 1)[0][:100]
-        found = error("E0626", message, session.word(path), label)
+        help = ("write one by `numpy.savez(path, A=a)`, with the names of the inputs",)
+        found = error("E0626", message, session.word(path), label, help=help)
         raise UsageError(message, (found,)) from problem
 
 

@@ -24,7 +24,8 @@ def source_of(name: str, data: bytes) -> Source:
         source = Source(name, data.decode("utf-8", "replace"))
         at = len(data[: problem.start].decode("utf-8"))
         message = f"`{name}` is no text in UTF-8"
-        found = error("E0625", message, Span(source, at, at + 1), f"byte {data[problem.start]:#x}")
+        label, help = f"byte {data[problem.start]:#x}", ("save it in UTF-8",)
+        found = error("E0625", message, Span(source, at, at + 1), label, help=help)
         raise CompileError((found,)) from problem
 
 

@@ -35,7 +35,8 @@ def check_shared_bytes(
         if count > limit:
             path = f"mapping.plan.{kernel}" if kernel in options.mapping.plan else "mapping"
             message = f"a block needs {count} bytes of shared memory; {limit} are allowed"
-            report.add(error("E0524", message, options.place(path), f"in `{kernel}`"))
+            help = ("make its tiles smaller, or stage fewer tensors",)
+            report.add(error("E0524", message, options.place(path), f"in `{kernel}`", help=help))
 
 
 def _check_threads(options: Options, target: Target, report: Report) -> None:
@@ -47,7 +48,16 @@ def _check_threads(options: Options, target: Target, report: Report) -> None:
         f"a block of {shape} has {prod(threads)} threads; "
         f"`{target.name}` allows {target.max_threads_per_block}"
     )
-    report.add(error("E0511", message, options.place("mapping.threads"), "threads of a block"))
+    place = options.place("mapping.threads")
+    help = (f"write `threads: {_halved(list(threads), target.max_threads_per_block)}`",)
+    report.add(error("E0511", message, place, "threads of a block", help=help))
+
+
+def _halved(threads: list[int], limit: int) -> list[int]:
+    """The longest sides halved until the block is within the limit."""
+    while prod(threads) > limit:
+        threads[threads.index(max(threads))] = max(threads) // 2
+    return threads
 
 
 def _check_shared(options: Options, target: Target, report: Report) -> None:

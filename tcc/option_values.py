@@ -21,6 +21,7 @@ from tcc.schema import (
     Section,
     Text,
     describe,
+    example,
     options_of,
 )
 from tcc.schema import Table as Names
@@ -103,7 +104,7 @@ class _Reader:
         """The given options of a section, by name."""
         known = options_of(of)
         values: dict[str, Any] = {}
-        for key, value in self._pairs(node, path):
+        for key, value in self._pairs(Section(of), node, path):
             if key.text not in known:
                 self._report.add(_unknown(key, path, list(known)))
                 continue
@@ -112,15 +113,17 @@ class _Reader:
                 values[key.text] = read
         return values
 
-    def _pairs(self, node: Node, path: str) -> Iterator[tuple[Scalar, Node]]:
+    def _pairs(self, kind: Kind, node: Node, path: str) -> Iterator[tuple[Scalar, Node]]:
         """The pairs of a table that have readable, distinct keys."""
         if not isinstance(node, Table):
             subject = f"`{path}`" if path else "an options file"
-            raise _wrong(f"{subject} needs a table of `name: value`", node)
+            message = f"{subject} needs a table of `name: value`"
+            raise _wrong(message, node, (_example(path, kind),))
         seen: dict[str, Span] = {}
         for key, value in node.pairs:
             if not isinstance(key, Scalar) or NAME.fullmatch(key.text) is None:
-                self._report.add(_wrong("a key needs to be a name", key).diagnostic)
+                help = ("write a letter, then letters, digits and `_`",)
+                self._report.add(_wrong("a key needs to be a name", key, help).diagnostic)
             elif key.text in seen:
                 first = Label(seen[key.text], "first value")
                 message = f"`{_join(path, key.text)}` is given twice"
@@ -140,19 +143,20 @@ class _Reader:
 
     def _items(self, kind: Items, node: Node, path: str) -> tuple[Any, ...] | None:
         if not isinstance(node, Sequence):
-            raise _wrong(_needs(path, kind), node, _in_brackets(node, path))
+            raise _misfit(path, kind, node, _in_brackets(node, path))
         count = len(node.items)
         if count < kind.shortest or (kind.longest is not None and count > kind.longest):
-            raise _out_of_bounds(_needs(path, kind), node, f"this has {count}")
+            raise _out_of_bounds(path, kind, node, f"this has {count}", _example(path, kind))
         for item in node.items:
             if isinstance(item, Scalar) and item.is_null:
-                raise _wrong(f"`{path}` needs a value at every place", item)
+                help = ("write a value, or take the place out",)
+                raise _wrong(f"`{path}` needs a value at every place", item, help)
         places = enumerate(node.items)
         read = [self.value(kind.kind(i), item, f"{path}[{i}]") for i, item in places]
         return None if None in read else tuple(read)
 
     def _names(self, kind: Names, node: Node, path: str) -> dict[str, Any]:
-        pairs = list(self._pairs(node, path))
+        pairs = list(self._pairs(kind, node, path))
         self.names |= {_join(path, k.text): k.span for k, _ in pairs}
         read = {k.text: self.value(kind.item, v, _join(path, k.text)) for k, v in pairs}
         return {name: value for name, value in read.items() if value is not None}
@@ -160,19 +164,21 @@ class _Reader:
 
 def _integer(kind: Integer, node: Node, path: str) -> int:
     if not isinstance(node, Scalar) or not node.is_integer:
-        raise _wrong(_needs(path, kind), node, _decimal(node))
+        raise _misfit(path, kind, node, _decimal(node))
     value = int(node.text) if len(node.text) <= LONGEST_NUMBER else None
     if value is None or value < kind.low or (kind.high is not None and value > kind.high):
-        raise _out_of_bounds(_needs(path, kind), node)
+        below = node.text.startswith("-") or (value is not None and value < kind.low)
+        nearest = kind.low if below or kind.high is None else kind.high
+        raise _out_of_bounds(path, kind, node, "out of bounds", f"write `{nearest}`")
     return value
 
 
 def _number(kind: Number, node: Node, path: str) -> float:
     if not isinstance(node, Scalar) or not node.is_number:
-        raise _wrong(_needs(path, kind), node)
+        raise _misfit(path, kind, node)
     value = float(node.text)
     if not math.isfinite(value) or (kind.low is not None and value < kind.low):
-        raise _out_of_bounds(_needs(path, kind), node)
+        raise _out_of_bounds(path, kind, node, "out of bounds", _example(path, kind))
     return value
 
 
@@ -180,33 +186,46 @@ def _flag(kind: Flag, node: Node, path: str) -> bool:
     if isinstance(node, Scalar) and node.is_boolean:
         return node.text == "true"
     word = _FLAG_WORDS.get(node.text.lower()) if isinstance(node, Scalar) else None
-    raise _wrong(_needs(path, kind), node, (f"write `{word}`",) if word else ())
+    raise _misfit(path, kind, node, (f"write `{word}`",) if word else ())
 
 
 def _choice(kind: Choice, node: Node, path: str) -> str | int:
     if not isinstance(node, Scalar):
-        raise _wrong(_needs(path, kind), node)
+        raise _misfit(path, kind, node)
     for word in kind.words:
         if node.text == str(word) and (node.plain or isinstance(word, str)):
             return word
     near = _close(node.text, [str(w) for w in kind.words])
-    help = (f"write `{near}`",) if near else ()
+    help = (f"write `{near}`" if near else _example(path, kind),)
     message = f"`{path}` cannot be `{node.text}`"
     raise _Refused(error("E0506", message, node.span, f"needs {describe(kind)}", help=help))
 
 
 def _text(kind: Text, node: Node, path: str) -> str:
     if not isinstance(node, Scalar) or not node.text:
-        raise _wrong(_needs(path, kind), node)
+        raise _misfit(path, kind, node)
     return node.text
 
 
-def _wrong(message: str, node: Node, help: tuple[str, ...] = ()) -> _Refused:
+def _misfit(path: str, kind: Kind, node: Node, help: tuple[str, ...] = ()) -> _Refused:
+    """A value of another kind; `help` says how to write what is meant, where that is known."""
+    return _wrong(f"`{path}` needs {describe(kind)}", node, help or (_example(path, kind),))
+
+
+def _wrong(message: str, node: Node, help: tuple[str, ...]) -> _Refused:
     return _Refused(error("E0502", message, node.span, f"this is {kind_of(node)}", help=help))
 
 
-def _out_of_bounds(message: str, node: Node, label: str = "out of bounds") -> _Refused:
-    return _Refused(error("E0503", message, node.span, label))
+def _out_of_bounds(path: str, kind: Kind, node: Node, label: str, help: str) -> _Refused:
+    message = f"`{path}` needs {describe(kind)}"
+    return _Refused(error("E0503", message, node.span, label, help=(help,)))
+
+
+def _example(path: str, kind: Kind) -> str:
+    """A value of the kind, as it is written behind the name; without it inside of a list."""
+    name = path.rpartition(".")[2]
+    before = f"{name}: " if NAME.fullmatch(name) else ""
+    return f"for example: `{before}{example(kind)}`"
 
 
 def _unknown(key: Scalar, path: str, known: list[str]) -> Diagnostic:
@@ -214,12 +233,8 @@ def _unknown(key: Scalar, path: str, known: list[str]) -> Diagnostic:
     where = f"`{path}` accepts" if path else "the top level accepts"
     notes = () if better else (f"{where} {', '.join(f'`{k}`' for k in known)}",)
     label = f"not an option of `{path}`" if path else "not an option of the top level"
-    help = (better,) if better else ()
+    help = (better or "remove it; `tcc options` lists what there is",)
     return error("E0501", f"unknown option `{key.text}`", key.span, label, notes=notes, help=help)
-
-
-def _needs(path: str, kind: Kind) -> str:
-    return f"`{path}` needs {describe(kind)}"
 
 
 def _join(path: str, key: str) -> str:

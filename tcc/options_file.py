@@ -26,7 +26,8 @@ def read_options(source: Source, report: Report) -> Options:
     if len(source.text) > MAX_CHARACTERS:
         at = Span(source, MAX_CHARACTERS, MAX_CHARACTERS + 1)
         message = f"an options file has at most {MAX_CHARACTERS} characters"
-        report.add(error("E0508", message, at, f"this one has {len(source.text)}"))
+        help = ("remove what is no option, such as long comments",)
+        report.add(error("E0508", message, at, f"this one has {len(source.text)}", help=help))
         return Options()
     root = _Composer(source, report).document()
     return Options() if root is None else read_root(root, report)
@@ -88,14 +89,18 @@ class _Composer:
     def _report_syntax(self, label: str, index: int) -> None:
         at = min(index, max(len(self._source.text) - 1, 0))
         span = Span(self._source, at, at + 1)
-        self._report.add(error("E0505", "this is not readable as YAML", span, label))
+        help = ("close brackets and quotes, and put a blank after each colon",)
+        if self._source.text[at : at + 1] == "\t":
+            help = ("indent with blanks",)
+        self._report.add(error("E0505", "this is not readable as YAML", span, label, help=help))
         raise _Rejected
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
         if depth > MAX_DEPTH:
             label = f"more than {MAX_DEPTH} levels deep"
             message = "options are nested too deeply"
-            self._report.add(error("E0508", message, self._span(event), label))
+            help = ("remove it; no option has so many levels",)
+            self._report.add(error("E0508", message, self._span(event), label, help=help))
             raise _Rejected
         match event:
             case yaml.AliasEvent():

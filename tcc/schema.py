@@ -77,6 +77,8 @@ class Section:
 Kind: TypeAlias = Flag | Integer | Number | Text | Choice | Items | Table | Section
 
 
+MANY = 64
+"""Upper bounds beyond this are those of sizes, threads or blocks."""
 PLACEHOLDER = "NAME"
 """Stands for a name of the user's choice in the path of an option."""
 
@@ -168,5 +170,29 @@ def _plural(kind: Kind) -> str:
             return f"tables of {what}, each with {describe(item)}"
         case Flag() | Choice() | Section():
             return "values"
+        case _:
+            assert_never(kind)
+
+
+def example(kind: Kind) -> str:
+    """A value of the kind, in flow style."""
+    match kind:
+        case Flag():
+            return "true"
+        case Integer(low, high):
+            return str(max(low, 32 if high is None or high > MANY else 2))
+        case Number(low):
+            return str(low or 0.5)
+        case Text():
+            return PLACEHOLDER
+        case Choice(words):
+            return str(words[0])
+        case Items(_, shortest, _, _):
+            return f"[{', '.join(example(kind.kind(i)) for i in range(max(shortest, 1)))}]"
+        case Table(_, item):
+            return f"{{{PLACEHOLDER}: {example(item)}}}"
+        case Section(of):
+            name, declared = next(iter(options_of(of).items()))
+            return f"{{{name}: {example(declared.metadata['kind'])}}}"
         case _:
             assert_never(kind)

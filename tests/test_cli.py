@@ -118,6 +118,8 @@ error[E0621]: cannot read the size `K=1k`
   |
 1 | tcc compile matmul.tc --size M=64 --size=K=1k
   |                                   ^^^^^^^^^^^ needs `NAME=VALUE` with a value from 1 to 2^31 - 1
+  |
+  = help: for example: `--size M=1024`
 
 error: <command line> rejected: 1 error
 help: tcc explain E0621

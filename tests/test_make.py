@@ -113,6 +113,13 @@ def test_options_of_the_command_line(project):
     assert project.made(*words) == ["one.cu", "two.cu", "one.o", "two.o"]
 
 
+def test_names_that_differ_in_a_dash_are_remembered_apart(project):
+    project.write("a/b.tc", "def one")
+    project.write("a-b.tc", "def two")
+    assert project.made("a/b.cu", "a-b.cu") == ["a/b.cu", "a-b.cu"]
+    assert project.made("a/b.cu", "a-b.cu") == []
+
+
 def test_options_with_quotes(project):
     words = ("one.o", "TCCFLAGS_one=--size 'N=1 2'")
     assert project.made(*words) == ["one.cu", "one.o"]

@@ -1,6 +1,7 @@
 """Options files: what they say, what is wrong with them, and that nothing in them crashes."""
 
 import random
+import re
 import time
 
 import pytest
@@ -9,6 +10,10 @@ from tcc.diagnostics import Report
 from tcc.options import KernelOptions, MappingOptions, Options, VerifyOptions, given, spell
 from tcc.options_file import MAX_CHARACTERS, read_options
 from tcc.source import Source
+from tests.teaching import assert_teaches
+
+PASTED = re.compile(r"(?:write|for example:) `(?:\w+: )?(.*)`")
+"""Helps that say what to write in place of what is wrong."""
 
 
 def read(text):
@@ -151,6 +156,12 @@ def test_one_mistake(text, code, place, fragment, help):
     assert fragment in found[0].message
     if help is not None:
         assert help in found[0].help
+    assert_teaches(found[0])
+    pasted = PASTED.fullmatch(found[0].help[0])
+    if pasted is not None:
+        span = found[0].primary.span
+        after = read(f"{text[: span.start]}{pasted[1]}{text[span.end :]}")[1]
+        assert code not in [d.code for d in after]
 
 
 def test_independent_mistakes_are_all_reported_and_the_rest_is_kept():

@@ -16,7 +16,7 @@ TCC ?= tcc
 # For make's own eyes: the command without its outputs, and where the last one is kept.
 tcc_options = $(if $(wildcard $*.yaml),--options $*.yaml) $(TCCFLAGS) $(TCCFLAGS_$(notdir $*))
 tcc_command = $(strip $(TCC) compile $*.tc $(tcc_options))
-tcc_record = $(TCC_OUT).tcc/$(subst /,-,$*).$(1)
+tcc_record = $(TCC_OUT).tcc/$(subst /,-,$(subst -,--,$*)).$(1)
 tcc_changed = $(if $(call tcc_same,$(tcc_command),$(shell cat $(tcc_record).args 2>/dev/null)),,.tcc-again)
 tcc_same = $(and $(findstring x$(1)x,x$(2)x),$(findstring x$(2)x,x$(1)x))
 

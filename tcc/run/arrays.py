@@ -114,6 +114,7 @@ def _check_names(
                     listing.name_span(name),
                     f"this {role} of `{interface.function}` needs one",
                     notes=(f"`{name}` is {signature(tensor)}",),
+                    help=(f"pass an array by the name `{name}`",),
                 )
             )
     return {name: t for name, t in wanted.items() if name in listing.arrays}
@@ -132,7 +133,7 @@ def _unknown_array(
         f"`{interface.function}` takes no array `{name}`",
         listing.name_span(name),
         label,
-        help=hints,
+        help=hints or ("leave it out",),
     )
 
 
@@ -162,9 +163,19 @@ def _check_type(tensor: Argument, listing: Listing, report: Report) -> bool:
                 f"array `{tensor.name}` has {_dimensions(array.ndim)}, not {len(tensor.shape)}",
                 listing.shape_span(tensor.name),
                 f"must be {_shape(tensor)}",
+                help=(_way_to_reshape(tensor, array.ndim),),
             )
         )
     return array.ndim == len(tensor.shape)
+
+
+def _way_to_reshape(tensor: Argument, dimensions: int) -> str:
+    """How an array with another number of dimensions may come to the right one."""
+    if not tensor.shape:
+        return f"pass a number, or one element: `{tensor.name}[{', '.join('0' * dimensions)}]`"
+    if dimensions < len(tensor.shape):
+        return f"add a dimension: `{tensor.name}[None]`"
+    return f"take one element of a dimension, `{tensor.name}[0]`, or reshape it"
 
 
 def signature(tensor: Argument) -> str:

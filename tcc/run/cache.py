@@ -94,7 +94,12 @@ def writable(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise ToolchainError(
-            f"error[E0705]: the cache directory `{folder}` cannot be written: {problem.strerror}\n"
-            "  = help: set `TCC_CACHE_DIR` to a directory of yours\n"
-        ) from problem
+        raise unwritable(folder, problem.strerror) from problem
+
+
+def unwritable(folder: Path, reason: str | None) -> ToolchainError:
+    """The error (E0705) of a directory that cannot be written."""
+    return ToolchainError(
+        f"error[E0705]: the cache directory `{folder}` cannot be written: {reason}\n"
+        "  = help: set `TCC_CACHE_DIR` to a directory of yours that has room\n"
+    )

@@ -80,7 +80,10 @@ class Tools:
             env={"PATH": path},
         )
         if done.returncode != 0:
-            raise ToolchainError(f"error[E0702]: `cuobjdump` fails\n{done.stderr}")
+            raise ToolchainError(
+                f"error[E0702]: `cuobjdump` fails\n{done.stderr}"
+                "  = help: install another version of `nvidia-cuda-cuobjdump`\n"
+            )
         return done.stdout + done.stderr
 
 
@@ -161,7 +164,10 @@ def _write_cubin(text: str, arch: str, cubin: Path) -> None:
     command = [nvcc, "-std=c++17", "-cubin", f"-arch={arch}", "-o", str(cubin), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RejectedText(f"error[E0702]: `nvcc` rejects the emitted text\n{done.stderr}")
+        raise RejectedText(
+            f"error[E0702]: `nvcc` rejects the emitted text\n{done.stderr}"
+            "  = help: this is a fault of tcc or of `nvcc`; try another version of it\n"
+        )
 
 
 def _on_path(name: str) -> Path | None:

@@ -68,18 +68,35 @@ class Extents:
             self._origins[name] = origin
         elif self.values[name] != value:
             message = f"size `{name}` is both {self.values[name]} and {value}"
-            self._report.add(error("E0605", message, origin.span, origin.text, secondary=(old,)))
+            self._report.add(
+                error(
+                    "E0605",
+                    message,
+                    origin.span,
+                    origin.text,
+                    secondary=(old,),
+                    help=(f"pass arrays that agree on `{name}`",),
+                )
+            )
 
     def _expect_fixed(self, name: str, value: int, span: Span) -> None:
         fixed = self._interface.sizes[name]
         if value != fixed:
             message = f"size `{name}` is {fixed} in this kernel, not {value}"
             note = f"the kernel was compiled for `{name}` = {fixed}"
-            self._report.add(error("E0605", message, span, f"must be {fixed}", notes=(note,)))
+            help = (f"compile it for `{name}` = {value}, or without a value",)
+            self._report.add(
+                error("E0605", message, span, f"must be {fixed}", notes=(note,), help=help)
+            )
 
     def _out_of_range(self, name: str, value: int, span: Span) -> None:
         message = f"size `{name}` is {value}; a size is at least 1 and at most {LARGEST_SIZE}"
-        self._report.add(error("E0607", message, span, "out of range"))
+        help = (
+            ("do not call it: there is nothing to compute",)
+            if value < 1
+            else ("use several calls",)
+        )
+        self._report.add(error("E0607", message, span, "out of range", help=help))
 
     def _unknown(self, name: str, known: tuple[str, ...], span: Span) -> None:
         self._report.add(
@@ -88,7 +105,7 @@ class Extents:
                 f"`{self._interface.function}` has no size `{name}`",
                 span,
                 f"the sizes are {', '.join(f'`{k}`' for k in known) or 'none'}",
-                help=suggestion(name, known),
+                help=suggestion(name, known) or ("leave it out",),
             )
         )
 
@@ -107,8 +124,14 @@ class Extents:
                 self._span(tensor, dimension),
                 f"{why}must be {wanted}",
                 secondary=tuple(self._origins[name] for name in used),
+                help=(self._way_to_fit(tensor, wanted, extent),),
             )
         )
+
+    def _way_to_fit(self, tensor: Argument, wanted: int, extent: Affine) -> str:
+        fixed = sorted(extent.variables & self._interface.sizes.keys())
+        also = f", or compile it with {_quoted(fixed)} open" if fixed else ""
+        return f"pass a part of `{tensor.name}`, or pad it to {wanted}{also}"
 
     def _broken(self, requirement: Requirement) -> None:
         used = sorted(requirement.expression.variables)
@@ -122,11 +145,16 @@ class Extents:
                 values,
                 secondary=tuple(origins[1:]),
                 notes=(requirement.reason,),
+                help=("pass arrays of other shapes",),
             )
         )
 
     def _span(self, tensor: Argument, dimension: int) -> Span:
         return self._listing.extent_span(tensor.name, dimension)
+
+
+def _quoted(names: list[str]) -> str:
+    return " and ".join(f"`{n}`" for n in names)
 
 
 def plain_size(extent: Affine) -> str | None:

@@ -153,6 +153,7 @@ def _check_alike(found: Sequence[tuple[Placed, str]], what: str) -> None:
                         labels[1],
                         "all arrays of a call need the same",
                         secondary=(Label(labels[0]),),
+                        help=(f"move `{item.name}` to where `{first.name}` is, or convert it",),
                     )
                 ]
             )

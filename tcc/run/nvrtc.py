@@ -17,6 +17,7 @@ from tcc.errors import ToolchainError
 from tcc.run.cache import default_directory, writable
 
 SOURCE_NAME = "kernel.cu"
+ANOTHER = "  = help: name another architecture, or `pip install` another version of NVRTC\n"
 _HEADERS = re.compile(r"^\s*#include <(?:cuda_fp16|cuda_bf16|cuda_pipeline|mma)\.h>", re.MULTILINE)
 
 
@@ -121,13 +122,15 @@ def _read(program: object, get_size: Callable[..., Any], get_data: Callable[...,
 def _expect(status: Any, what: str, log: object = None) -> None:  # noqa: ANN401
     if status != _library().nvrtcResult.NVRTC_SUCCESS:
         raise ToolchainError(
-            f"error[E0704]: NVRTC fails: {what}: {status.name}\n" + (f"{log}\n" if log else "")
+            f"error[E0704]: NVRTC fails: {what}: {status.name}\n"
+            + (f"{log}\n" if log else "")
+            + ANOTHER
         )
 
 
 def _rejected(arch: str, status: str, log: str) -> ToolchainError:
     return ToolchainError(
-        f"error[E0704]: NVRTC does not compile the text for `{arch}`: {status}\n{log}\n"
+        f"error[E0704]: NVRTC does not compile the text for `{arch}`: {status}\n{log}\n{ANOTHER}"
     )
 
 

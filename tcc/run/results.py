@@ -43,6 +43,7 @@ def check_out(
         if problem is not None:
             message = f"array `{name}` cannot take a result of `{interface.function}`"
             help = () if name in tensors else suggestion(name, tuple(tensors))
+            help = help or ("leave it out: the call returns a new array",)
             report.add(error("E0618", message, span, problem, help=help))
         others.append((name, array))
     if report.errors:

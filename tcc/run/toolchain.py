@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import platform
@@ -12,9 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from tcc.errors import RejectedText, ToolchainError
+from tcc.run.cache import unwritable
 
 CXX_NAMES = ("g++", "clang++")
 HOST_PLATFORMS = (("Linux", "x86_64"), ("Linux", "aarch64"))
+FULL = os.strerror(errno.ENOSPC)
+"""What compilers say of a full disk, which is no fault of the text."""
 X86_64_V3 = frozenset(("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm"))
 """What `/proc/cpuinfo` says of a CPU that runs code for the level x86-64-v3."""
 
@@ -41,6 +45,8 @@ class Compiler:
             stdin=subprocess.DEVNULL,
             check=False,
         )
+        if done.returncode != 0 and FULL in done.stderr:
+            raise unwritable(directory, FULL)
         if done.returncode != 0:
             raise RejectedText(
                 f"error[E0702]: `{self.name}` rejects the emitted text\n"
@@ -59,6 +65,7 @@ def find_cxx() -> Compiler:
         raise ToolchainError(
             f"error[E0709]: no host device on {platform.system()} {platform.machine()}\n"
             "  = note: it runs on Linux, on x86-64 and AArch64\n"
+            "  = help: use a container with Linux, or a GPU: `--device cuda`\n"
         )
     found = (c for c in (*map(_on_path, CXX_NAMES), zig()) if c is not None)
     compiler = next(found, None)

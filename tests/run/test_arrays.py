@@ -12,6 +12,7 @@ from tcc.affine import Affine, const, var
 from tcc.artifact import Argument, ArgumentKind, Interface
 from tcc.errors import CompileError
 from tcc.run.arrays import bind, check_dense
+from tests.teaching import assert_teaches
 
 N, M = var("N"), var("M")
 
@@ -46,6 +47,8 @@ def f32(*shape: int) -> np.ndarray:
 def rejected(interface: Interface, arrays: dict, sizes: dict | None = None) -> CompileError:
     with pytest.raises(CompileError) as caught:
         bind(interface, arrays, sizes or {})
+    for found in caught.value.diagnostics:
+        assert_teaches(found)
     return caught.value
 
 

@@ -71,6 +71,13 @@ def test_log_of_a_failed_compilation(path, unit, tensor, object_cache):
     assert "kernel.cu:3: error: no" in str(caught.value)
 
 
+def test_a_full_disk_is_no_fault_of_the_text(path, unit, tensor, object_cache):
+    path("g++", "echo 'ld: k.o: No space left on device' >&2; exit 1")
+    artifact = unit("", [tensor("Y", "out", "float32", 1)], [])
+    with pytest.raises(ToolchainError, match=r"E0705.*No space left"):
+        HostDevice(cache=object_cache).run(artifact, {}, {})
+
+
 def test_replacing_a_compiler_changes_its_identity(path):
     path("g++")
     before = find_cxx().identity
