@@ -194,7 +194,8 @@ class _Space:
             return
         shapes = list(self._shapes(micro, EXTRA))
         least = BLOCK_SIZES[0] if self._has_reuse() else UNSHARED_BLOCK
-        if self._wished.registers or self._wished.staging:
+        little = self._wished.shared_bytes < SMALL_SHARED
+        if self._wished.registers or self._wished.staging or little:
             least = min(least, max(prod(s.values()) for s in shapes))
         yield from (s for s in shapes if least <= prod(s.values()) <= BLOCK_SIZES[1])
 

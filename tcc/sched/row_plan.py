@@ -9,6 +9,7 @@ from math import prod
 from tcc.affine import const
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
+from tcc.sched.budget import needs
 from tcc.sched.layout import capped, laid
 from tcc.sched.model import extent_of
 from tcc.sched.nest import Instance, KernelNest
@@ -58,10 +59,18 @@ def row_plan(
         return None
     if _runs_along(kernel, form, program) or not kernel.parallel:
         threads = _thread_count(length, points, form, target)
-        return _along(kernel, form, *_kept(form, threads, target, wished), wished)
+        plan = _along(kernel, form, *_kept(form, threads, target, wished), wished)
+        warps = _along(kernel, form, WARP, keeps(form, WARP, wished), wished)
+        return plan if _fits(kernel, program, plan, wished) else warps
     if points >= target.sms * target.max_threads_per_sm // 2:
         return None
-    return _across(kernel, form, program, wished)
+    plan = _across(kernel, form, program, wished)
+    return plan if _fits(kernel, program, plan, wished) else None
+
+
+def _fits(kernel: KernelNest, program: tir.Program, plan: KernelPlan, wished: Wishes) -> bool:
+    """Whether there is shared memory for what threads exchange; those of one warp need none."""
+    return needs(kernel, (), program, plan).shared_bytes <= wished.shared_bytes
 
 
 def row_threads(wanted: int, target: Target) -> int:
