@@ -6,24 +6,26 @@ load tile 0; for each k-tile { fetch the next; for each k-point { fragments; mul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 
 from tcc.affine import Affine, const, minimum, var
 from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.fetch import fetch
 from tcc.kernel.fragment import Fragment, load_directly, load_fragment, over_registers
+from tcc.kernel.gathered import Place, gathered_place, level, through
 from tcc.kernel.prove import Scope
 from tcc.kernel.slices import Slices
 from tcc.kernel.staged import shared_tile
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
-from tcc.kernel.tile_box import Numbers, merged
+from tcc.kernel.tile_box import Numbers, Tile, merged
 from tcc.kernel.tile_copy import TileCopy
-from tcc.kernel.values import Values, combine
+from tcc.kernel.values import Reader, Values, combine
 from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance
 from tcc.sched.plan import AXES, Staging
-from tcc.sched.reuse import Chain, Operand
+from tcc.sched.reuse import Chain, Operand, gathers_staged
 
 DOUBLE = 2
 """Stages of a double buffer through registers; more are asynchronous copies."""
@@ -46,21 +48,34 @@ class _Contraction:
         self._state = state
         self._chain = chain
         self._steps = Steps(state, chain)
+        self._operands = {read: o for o in chain.operands for read in o.reads}
         deep = self._steps.linear and self._steps.count != const(1)
-        self._stages = state.plan.pipeline if deep else 1
         shared = [o for o in chain.operands if state.plan.stage(o.tensor) is Staging.SHARED]
-        self._tiles = {o: shared_tile(state, self._steps, o, self._stages) for o in shared}
-        block = state.plan.block
-        threads = block[0] * block[1] * block[2]
-        self._copies = [
-            TileCopy(state, merged(t), state.thread_number(range(len(AXES))), threads)
-            for t in self._tiles.values()
-        ]
-
+        waits = gathers_staged(chain, {o.tensor for o in shared})
+        self._stages = state.plan.pipeline if deep and not waits else 1
+        self._tiles: dict[Operand, Tile] = {}
+        for operand in shared:
+            way = None
+            if operand.gather is not None:
+                way = through(state, chain, operand.gather, self._tiles)
+            self._tiles[operand] = shared_tile(state, self._steps, operand, self._stages, way)
+        self._phases = self._phases_of_copies()
+        self._copies = [c for phase in self._phases for c in phase]
         self._outside = min(state.loops_outside, len(self._steps.moving))
         lowered = (state.context.statements[u.statement] for u in chain.updates)
         targets = {each.statement.target for each in lowered}
         self._results = [p for p in state.promotions if p.tensor in targets]
+
+    def _phases_of_copies(self) -> list[list[TileCopy]]:
+        """The copies; those of a later phase look up their places in what those before copy."""
+        state = self._state
+        shared = frozenset(self._tiles)
+        phases: dict[int, list[TileCopy]] = {}
+        for operand, tile in self._tiles.items():
+            thread = state.thread_number(range(len(AXES)))
+            copy = TileCopy(state, merged(tile), thread, prod(state.plan.block))
+            phases.setdefault(level(operand, shared), []).append(copy)
+        return [phases[k] for k in sorted(phases)]
 
     # -- results in memory -----------------------------------------------------------------
 
@@ -95,18 +110,22 @@ class _Contraction:
         again: list[ir.Statement] = [ir.Barrier()] if repeats else []
 
         def body(numbers: Numbers) -> list[ir.Statement]:
-            if self._state.plan.rolled_copies:
-                copies = [s for c in self._copies for s in c.copy(numbers)]
-                return [*again, *copies, ir.Barrier(), *self._points(numbers, const(0))]
-            return [
-                *self._load(numbers),
-                *again,
-                *self._store(const(0)),
-                ir.Barrier(),
-                *self._points(numbers, const(0)),
-            ]
+            first, *later = self._phases
+            result = self._phase(first, numbers, again)
+            for phase in later:
+                result += self._phase(phase, numbers, [])
+            return [*result, *self._points(numbers, const(0))]
 
         return self._tile_loops(body)
+
+    def _phase(
+        self, copies: list[TileCopy], numbers: Numbers, again: list[ir.Statement]
+    ) -> list[ir.Statement]:
+        """Copies that need not wait for each other; `again` goes before the first write."""
+        if self._state.plan.rolled_copies:
+            return [*again, *(s for c in copies for s in c.copy(numbers)), ir.Barrier()]
+        loads = [s for c in copies for s in c.load(numbers)]
+        return [*loads, *again, *(s for c in copies for s in c.store(const(0))), ir.Barrier()]
 
     def _double_buffered(self) -> list[ir.Statement]:
         """The last iteration fetches its own tile again: cheaper than a branch in every one."""
@@ -184,8 +203,14 @@ class _Contraction:
             for operand in self._chain.operands:
                 if state.plan.stage(operand.tensor) is Staging.GLOBAL:
                     continue
+                tile, gathered = self._tiles.get(operand), None
+                if operand.gather is not None and tile is None:
+                    read = self._reader(operand.gather.statement, number, fragments)
+                    gathered = gathered_place(
+                        state, steps, self._chain, operand.gather, number, read
+                    )
                 fragments[operand], load = load_fragment(
-                    state, steps, operand, self._tiles.get(operand), number, stage
+                    state, steps, operand, tile, number, stage, gathered
                 )
                 body += load
             for update in self._chain.updates:
@@ -201,16 +226,8 @@ class _Contraction:
     ) -> list[ir.Statement]:
         state = self._state
         statement = state.context.statements[update.statement].statement
-        operands = {read: o for o in self._chain.operands for read in o.reads}
         point = {i: self._steps.at(a, number) for i, a in update.iterators.items()}
-
-        def read(node: tir.Read, _index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
-            operand = operands[update.statement, node]
-            fragment = fragments.get(operand)
-            if fragment is None:
-                return load_directly(state, self._steps, operand, number)
-            return ir.Load(fragment.register, fragment.index)
-
+        read = self._reader(update.statement, number, fragments)
         register, index = state.registers[statement.target], state.points.register_index
         value = Values(state.context, point, read).value(statement.value)
         total = combine(statement.operator, ir.Load(register, index), value)
@@ -218,6 +235,20 @@ class _Contraction:
         for digit in reversed(state.frame.digits):
             body = over_registers(digit, body)
         return list(body)
+
+    def _reader(
+        self, statement: str, number: Numbers, fragments: Mapping[Operand, Fragment]
+    ) -> Reader:
+        """Reads of a statement: fragments where there are some, else memory."""
+
+        def read(node: tir.Read, index: Place) -> ir.Expression:
+            operand = self._operands[statement, node]
+            fragment = fragments.get(operand)
+            if fragment is None:
+                return load_directly(self._state, self._steps, operand, number, index)
+            return ir.Load(fragment.register, fragment.index)
+
+        return read
 
     def _vanishes(self) -> bool:
         """Whether a padded reduction point adds zero: sums of products of zero-filled operands."""

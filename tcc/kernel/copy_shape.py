@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeVar
 
-from tcc.affine import Affine, const
+from tcc.affine import Affine, const, var
 from tcc.kernel.state import State
 from tcc.kernel.tile_box import Tile
 from tcc.kernel.vector import divides, rows_aligned
@@ -122,14 +122,21 @@ def crossed(shape: CopyShape, across: int, element_bytes: int) -> CopyShape | No
 def _width(state: State, tile: Tile) -> int:
     probe = tile.probe
     origin = tile.origin(probe)
-    if not tile.extents:
+    if not tile.extents or (tile.through is not None and not tile.through.runs_along):
         return 1
     for width in state.widths(tile.source.type):
         aligned = divides(width, origin[-1]) and tile.extents[-1] % width == 0
         whole = rows_aligned(width, tile.source.shape) and divides(width, tile.source.shape[-1])
-        limits = tile.limits(probe, tuple(const(0) for _ in tile.extents))
-        even = all(divides(width, limit + 1) for limit in limits)
+        even = all(divides(width, limit + 1) for limit in _limits_of_last(tile))
         even = even and tile.rows[-1] % width == 0
         if aligned and whole and even:
             return width
     return 1
+
+
+def _limits_of_last(tile: Tile) -> list[Affine]:
+    """The limits that the last coordinate takes part in, at its start: they cut vectors."""
+    lane = "lane"
+    *outer, _ = (const(0) for _ in tile.extents)
+    limits = tile.limits(tile.probe, (*outer, var(lane)))
+    return [limit.without((lane,)) for limit in limits if lane in limit.variables]

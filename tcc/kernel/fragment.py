@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.kernel.digits import Digits
+from tcc.kernel.gathered import Place, dense
 from tcc.kernel.staged import local_position
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps
@@ -31,11 +32,12 @@ def load_fragment(
     tile: Tile | None,
     number: Numbers,
     stage: Affine,
+    gathered: Place | None = None,
 ) -> tuple[Fragment, list[ir.Statement]]:
     """Load a fragment from a shared tile, or (tile None) from global memory; zero outside.
 
     Vectors run along the last register digit where it moves the last subscript by one and
-    alignment is proved.
+    alignment is proved. `gathered` are the subscripts of a gather that is read from memory.
     """
     digits = [d for d in state.frame.digits if d.register_extent > 1 and operand.uses(d.dim.name)]
     shape = tuple(const(d.register_extent) for d in digits)
@@ -43,25 +45,30 @@ def load_fragment(
     name = state.names.fresh(f"{operand.tensor.lower()}_")
     register = ir.Buffer(name, ir.Space.PRIVATE, buffer.type, shape)
     fragment = Fragment(register, tuple(d.register_index for d in digits))
-    if tile is None:
-        source, place = buffer, tuple(steps.at(f, number) for f in operand.forms)
-        conditions = _inside(state, steps, operand, place, number)
-    else:
-        source = tile.shared
+    if tile is not None:
         place = tile.place(stage, local_position(state, steps, operand))
-        conditions = []
-    return fragment, [
-        ir.Declare(register),
-        *_load(state, fragment, source, place, digits, conditions),
-    ]
+        vector = _vector_digit(state, tile.shared, place, digits, [])
+        loads = _load(state, fragment, ir.Load(tile.shared, place), digits, vector, [])
+        return fragment, [ir.Declare(register), *loads]
+    box = dense(state, operand)
+    place = tuple(steps.at(f, number) for f in operand.forms)
+    conditions = _inside(state, steps, operand, box, place, number)
+    vector = None, 1
+    if operand.gather is None or operand.gather.runs_along_memory:
+        vector = _vector_digit(state, box, place, digits, conditions)
+    loads = _load(state, fragment, ir.Load(buffer, gathered or place), digits, vector, conditions)
+    return fragment, [ir.Declare(register), *loads]
 
 
-def load_directly(state: State, steps: Steps, operand: Operand, number: Numbers) -> ir.Expression:
+def load_directly(
+    state: State, steps: Steps, operand: Operand, number: Numbers, gathered: Place
+) -> ir.Expression:
     """The element of an operand at the current point, from global memory; zero outside."""
     buffer = state.buffer(operand.tensor)
     place = tuple(steps.at(f, number) for f in operand.forms)
-    load = ir.Load(buffer, place)
-    wanted = state.points.unproved(_inside(state, steps, operand, place, number))
+    load = ir.Load(buffer, place if operand.gather is None else gathered)
+    box = dense(state, operand)
+    wanted = state.points.unproved(_inside(state, steps, operand, box, place, number))
     if not wanted:
         return load
     return ir.Select(all_of(wanted), load, ir.Const(0, buffer.type), buffer.type)
@@ -81,17 +88,18 @@ def over_registers(
 def _load(
     state: State,
     fragment: Fragment,
-    source: ir.Buffer,
-    place: tuple[Affine, ...],
+    source: ir.Load,
     digits: list[Digits],
+    vector: tuple[Digits | None, int],
     conditions: list[Affine],
 ) -> list[ir.Statement]:
-    digit, width = _vector_digit(state, source, place, digits, conditions)
+    """The loads at every register point of `digits`, in vectors along the digit of `vector`."""
+    digit, width = vector
     register, index = fragment.register, fragment.index
     if digit is None:
-        move: ir.Statement = ir.Store(register, index, ir.Load(source, place))
+        move: ir.Statement = ir.Store(register, index, source)
     else:
-        move = ir.VectorMove(register, index, source, place, width)
+        move = ir.VectorMove(register, index, source.buffer, source.index, width)
     body: tuple[ir.Statement, ...] = (move,)
     wanted = state.points.unproved(conditions)
     if wanted:
@@ -114,12 +122,16 @@ def _zeros(fragment: Fragment, digit: Digits | None, width: int) -> tuple[ir.Sta
 
 
 def _inside(
-    state: State, steps: Steps, operand: Operand, place: tuple[Affine, ...], number: Numbers
+    state: State,
+    steps: Steps,
+    operand: Operand,
+    box: ir.Buffer,
+    place: tuple[Affine, ...],
+    number: Numbers,
 ) -> list[Affine]:
-    """Conditions for a read straight from memory at a padded point."""
-    shape = state.buffer(operand.tensor).shape
+    """Conditions for a read straight from memory at a padded point, at `place` of `box`."""
     conditions: list[Affine] = []
-    for at, extent in zip(place, shape, strict=True):
+    for at, extent in zip(place, box.shape, strict=True):
         conditions += [at, extent - 1 - at]
     for step in steps.all:
         if step.ragged and operand.uses(step.dim.name):

@@ -13,7 +13,8 @@ from tcc.kernel.lower import lower
 from tcc.kernel.simplify import simplify
 from tcc.sched.nest import Nest
 from tcc.sched.plan import Plan
-from tcc.sched.reuse import chains
+from tcc.sched.reuse import Operand, chains
+from tcc.sched.row_stage import index_tensors
 from tcc.sched.scop import Scop
 
 
@@ -63,11 +64,12 @@ def _row_sizes(nest: Nest, program: tir.Program) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for kernel in nest.kernels:
+        indices = index_tensors(kernel, program)
         for chain in chains(kernel, program):
             for operand in chain.operands:
                 if any(len(f.terms) > 1 for f in operand.forms):
                     return ()
-            names = [o.tensor for o in chain.operands]
+            names = [o.tensor for o in chain.operands if _in_rows(o) and o.tensor not in indices]
             names += [s.target for s in program.statements]
             for name in names:
                 shape = program.tensors[name].shape
@@ -76,3 +78,8 @@ def _row_sizes(nest: Nest, program: tir.Program) -> tuple[str, ...]:
                     if isinstance(atom, Var) and factor == 1:
                         found[atom.name] = None
     return tuple(s for s in program.sizes if s in found)
+
+
+def _in_rows(operand: Operand) -> bool:
+    """Whether an operand has neighbouring elements along a row of its tensor."""
+    return operand.gather is None or operand.gather.runs_along_memory

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tcc.affine import Affine, const, var
 from tcc.frontend import tir
+from tcc.frontend.lazy import unconditional_reads
 from tcc.frontend.subscripts import affine_form
 from tcc.kernel import ir
 from tcc.kernel.context import Lowered
-from tcc.kernel.lazy import unconditional_reads
 from tcc.kernel.promote import reads, write_subscripts
 from tcc.kernel.row_points import Positions
 from tcc.kernel.row_stage import RowStages

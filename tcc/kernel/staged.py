@@ -5,15 +5,21 @@ from __future__ import annotations
 from tcc.affine import Affine, const
 from tcc.kernel import ir
 from tcc.kernel.arrange import arranged
+from tcc.kernel.gathered import dense
 from tcc.kernel.state import State
 from tcc.kernel.steps import Steps, plain_dimension
-from tcc.kernel.tile_box import Numbers, Tile
+from tcc.kernel.tile_box import Numbers, Through, Tile
 from tcc.sched.reuse import Operand, box, order
 
 
-def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Tile:
-    """The box of an operand that a block uses in one k-tile, in `stages` copies."""
-    source = state.buffer(operand.tensor)
+def shared_tile(
+    state: State, steps: Steps, operand: Operand, stages: int, through: Through | None = None
+) -> Tile:
+    """The box of an operand that a block uses in one k-tile, in `stages` copies.
+
+    `through` fetches the elements of a gather.
+    """
+    source = dense(state, operand)
     intervals = box(operand.forms, steps.spans)
     extents = tuple(high - low + 1 for low, high in intervals)
     lows = tuple(low for low, _ in intervals)
@@ -31,7 +37,17 @@ def shared_tile(state: State, steps: Steps, operand: Operand, stages: int) -> Ti
         return _tail_limits(state, steps, operand, number, position, lows)
 
     tile = Tile(
-        operand.tensor, source, shared, extents, lie, rows, stages, steps.probe, origin, limits
+        operand.tensor,
+        source,
+        shared,
+        extents,
+        lie,
+        rows,
+        stages,
+        steps.probe,
+        origin,
+        limits,
+        through=through,
     )
     return arranged(state, steps, operand, tile)
 

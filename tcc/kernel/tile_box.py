@@ -14,6 +14,19 @@ Numbers: TypeAlias = tuple[Affine, ...]
 
 
 @dataclass(frozen=True)
+class Through:
+    """How a box of the dense tensor of a gather is fetched from the tensor that it reads.
+
+    `place` maps the k-tile numbers and a position in the dense tensor to subscripts of `buffer`;
+    `runs_along` tells whether neighbours in the last dimension are neighbours in memory.
+    """
+
+    buffer: ir.Buffer
+    place: Callable[[Numbers, tuple[Affine, ...]], tuple[Affine | ir.Expression, ...]]
+    runs_along: bool
+
+
+@dataclass(frozen=True)
 class Tile:
     """A box of a tensor in shared memory.
 
@@ -22,7 +35,8 @@ class Tile:
     `probe` has a variable for every k-tile number that moves and 0 elsewhere. `order` lists the
     tensor dimensions, slowest first, as they are laid out, in rows of `rows` elements; after every
     `group` positions of all dimensions but the last, `gap` elements are left out. `stages` copies
-    exist. `crossed`: each warp copies parts of several rows of the tensor.
+    exist. `crossed`: each warp copies parts of several rows of the tensor. Where `through` is
+    given, `source` is the dense tensor that a gather stands for.
     """
 
     tensor: str
@@ -38,6 +52,7 @@ class Tile:
     group: int = 1
     gap: int = 0
     crossed: bool = False
+    through: Through | None = None
 
     def place(self, stage: Affine, position: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Subscripts of the shared array for a position inside the box."""
@@ -64,8 +79,10 @@ def merged(tile: Tile) -> Tile:
     """The tile with neighbouring dimensions as one where it covers whole rows of the tensor.
 
     Longer rows mean wider loads and fewer divisions. Dimensions stay apart where the shared
-    layout separates or pads them.
+    layout separates or pads them, and those of a gather do.
     """
+    if tile.through is not None:
+        return tile
     for dim in range(len(tile.extents) - 1, 0, -1):
         place = tile.order.index(dim)
         whole = tile.source.shape[dim] == const(tile.extents[dim])

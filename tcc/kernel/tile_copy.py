@@ -44,7 +44,8 @@ class TileCopy:
         self.register = ir.Buffer(name, ir.Space.PRIVATE, tile.source.type, kept)
         self._clamped = self._past_the_end()
         self._rolled = state.plan.rolled_copies and tile.stages == 1
-        self._hoisted = not shape.regular and not tile.source.wide and not self._rolled
+        irregular = not shape.regular and not tile.source.wide
+        self._hoisted = irregular and not self._rolled and tile.through is None
         self._source = self._ints("source", rounds)
         self._target = self._ints("target", rounds)
         inside = names.fresh(f"inside_{tile.tensor}")
@@ -163,6 +164,8 @@ class TileCopy:
         tile, origin = self._tile, self._tile.origin(number)
         if not self._hoisted:
             *outer, last = self._fetched(origin)
+            if tile.through is not None:
+                return tile.through.buffer, tile.through.place(number, (*outer, last + lane))
             return tile.source, (*outer, last + lane)
         total = const(1)
         for extent in tile.source.shape:

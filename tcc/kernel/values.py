@@ -63,12 +63,13 @@ class Values:
                 assert_never(expression)
 
     def _storage(self, read: tir.Read) -> tuple[Affine | ir.Expression, ...]:
-        tensor = self._context.tensor(read.tensor)
-        pairs = zip(read.subscripts, tensor.origin, strict=True)
-        found = [self._subscript(s, o) for s, o in pairs]
-        if self._context.check_bounds:
-            found = [self._checked(read, d, f) for d, f in enumerate(found)]
-        return tuple(found)
+        return tuple(self.subscript(read, dim) for dim in range(len(read.subscripts)))
+
+    def subscript(self, read: tir.Read, dim: int) -> Affine | ir.Expression:
+        """A storage subscript of a read, checked where the context asks for that."""
+        origin = self._context.tensor(read.tensor).origin[dim]
+        found = self._subscript(read.subscripts[dim], origin)
+        return self._checked(read, dim, found) if self._context.check_bounds else found
 
     def _checked(
         self, read: tir.Read, dim: int, subscript: Affine | ir.Expression

@@ -83,7 +83,7 @@ class _Chooser:
             wanted = needs(kernel, found, self._program, plan)
             return wanted.shared_bytes, wanted.registers
 
-        return min(structured(kernel, found, self._wished), key=size)
+        return min(structured(kernel, found, self._program, self._wished), key=size)
 
     def _finished(self, kernel: KernelNest, plan: KernelPlan) -> KernelPlan:
         """The plan with the switches that concern every kernel."""

@@ -15,12 +15,13 @@ from math import prod
 from tcc.frontend import tir
 from tcc.sched import slices
 from tcc.sched.budget import needs, over_budget
+from tcc.sched.gathers import row_digits, whole_rows
 from tcc.sched.layout import capped, laid
 from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
-from tcc.sched.reuse import Chain, Operand, chains
+from tcc.sched.reuse import Chain, Operand, chains, gathers_staged, is_index
 from tcc.sched.row_plan import row_plan
 from tcc.sched.stage import stage_windows
 from tcc.sched.wishes import Wishes, none
@@ -32,6 +33,8 @@ DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
 MOST_POINTS = 128
 K_POINTS = (8, 16, 32, 40)
 THREADS = (4, 8, 16, 32)
+FEW = (1, 2)
+"""Threads along a dimension besides, where rows that data picks are not shared anyway."""
 EXTRA = (1, 2, 4)
 BLOCK_SIZES = (48, 256)
 SLICED_BLOCK = 512
@@ -70,7 +73,11 @@ def derive(
         best = next(ranked(kernel, program, target, replace(wished, shared=False)), None)
     if best is not None:
         return stage_windows(kernel, program, best.plan, wished)
-    if tilable and kernel.parallel and any(True for _ in structured(kernel, tilable, wished)):
+    if (
+        tilable
+        and kernel.parallel
+        and any(True for _ in structured(kernel, tilable, program, wished))
+    ):
         return None
     return stage_windows(kernel, program, pointwise(kernel, wished), wished)
 
@@ -93,7 +100,7 @@ def ranked(
     if not found or not kernel.parallel:
         return
     model = Model(kernel, found, program.tensors, target)
-    all_ = [Candidate(p, model.predict(p)) for p in structured(kernel, found, wished)]
+    all_ = [Candidate(p, model.predict(p)) for p in structured(kernel, found, program, wished)]
     for candidate in sorted(all_, key=lambda c: c.prediction.cycles):
         if wished.registers is None and candidate.prediction.registers > MOST_REGISTERS:
             continue
@@ -103,10 +110,10 @@ def ranked(
 
 
 def structured(
-    kernel: KernelNest, found: tuple[Chain, ...], wished: Wishes
+    kernel: KernelNest, found: tuple[Chain, ...], program: tir.Program, wished: Wishes
 ) -> Iterator[KernelPlan]:
     """The structured set of plans of one kernel, whether they fit a target or not."""
-    return _Space(kernel, found, wished).plans()
+    return _Space(kernel, found, program, wished).plans()
 
 
 def pointwise(kernel: KernelNest, wished: Wishes) -> KernelPlan:
@@ -142,12 +149,17 @@ def _placed(plan: DimPlan, place: int, wished: Wishes) -> DimPlan:
 class _Space:
     """The structured set of plans of one kernel."""
 
-    def __init__(self, kernel: KernelNest, found: tuple[Chain, ...], wished: Wishes) -> None:
+    def __init__(
+        self, kernel: KernelNest, found: tuple[Chain, ...], program: tir.Program, wished: Wishes
+    ) -> None:
         self._kernel = kernel
         self._dims = kernel.parallel
         self._chains = found
         self._wished = wished
         self._extents = {d.name: extent_of(d.extent) for d in kernel.parallel}
+        self._tensors = program.tensors
+        self._picks = any(o.gather is not None for c in found for o in c.operands)
+        self._whole_rows = whole_rows(found, kernel.parallel)
         self._slice_counts = slices.slice_counts(kernel, found, wished)
         self._loops: dict[tuple[int, int], tuple[LoopPlan, ...]] = {}
         self._stages: dict[frozenset[str], tuple[tuple[tuple[str, Staging], ...], ...]] = {}
@@ -179,12 +191,17 @@ class _Space:
                 every = {**others, column.name: wanted[-1] or (1, 1)}
                 yield {n: every[n] for n in order}
                 continue
-            for column_digits, row_digits in product(DIGITS, DIGITS):
-                points = prod(row_digits) * prod(column_digits)
-                if points > MOST_POINTS or (row is None and prod(row_digits) > 1):
+            columns = self._column_digits(column)
+            for column_digits, below in product(columns, DIGITS):
+                points = prod(below) * prod(column_digits)
+                if points > MOST_POINTS or (row is None and prod(below) > 1):
                     continue
-                mine = {} if row is None else {row.name: row_digits}
+                mine = {} if row is None else {row.name: below}
                 yield {column.name: column_digits, **mine}
+
+    def _column_digits(self, column: Dim) -> Iterable[tuple[int, int]]:
+        """Of rows that data picks a thread reads whole vectors, as wide as their length allows."""
+        return row_digits(self._chains, column, self._tensors) or DIGITS
 
     def _thread_shapes(self, micro: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, int]]:
         """Thread counts by dimension, for register digits by dimension."""
@@ -239,11 +256,14 @@ class _Space:
         ]
         dims = capped(plain, wished.blocks)
         threaded = frozenset(n for n, (threads, _, _) in digits.items() if threads > 1)
-        small = (1, 2, 4) if wished.shared_bytes < SMALL_SHARED else ()
+        few = self._picks or wished.shared_bytes < SMALL_SHARED
+        small = (1, 2, 4) if few else ()
         loops = dict.fromkeys(self._loop_plans(points, k) for k in (*K_POINTS, *small))
         if sharing > 1:
             chain = self._chains[0]
-            loops = dict.fromkeys(slices.sliced(p, chain, dims, sharing) for p in loops)
+            first = slices.together(chain, sharing) if self._picks else ()
+            every = (slices.sliced(p, chain, dims, sharing) for p in (*first, *loops))
+            loops = dict.fromkeys(every)
         return [
             KernelPlan(self._kernel.name, dims, chosen, staging, depth)
             for chosen, staging in product(loops, self._stagings(threaded))
@@ -251,14 +271,17 @@ class _Space:
         ]
 
     def _depths(self, staging: tuple[tuple[str, Staging], ...]) -> tuple[int, ...]:
-        if Staging.SHARED not in dict(staging).values():
+        shared = {t for t, s in staging if s is Staging.SHARED}
+        if not shared or any(gathers_staged(c, shared) for c in self._chains):
             return (1,)
         return (self._wished.pipeline,) if self._wished.pipeline else PIPELINES
 
     def _thread_counts(self, dim: str, points: int) -> tuple[int, ...]:
         """Powers of two, and the count that covers a known extent exactly; none far beyond it."""
         needed = -(-self._extents[dim] // points)
-        counts = {t for t in THREADS if t < 2 * needed}
+        if self._whole_rows == dim:
+            return (min(needed, max(THREADS)),)
+        counts = {t for t in (*THREADS, *(FEW if self._picks else ())) if t < 2 * needed}
         known = next(d.extent.is_constant for d in self._dims if d.name == dim)
         if known and needed <= max(THREADS):
             counts.add(needed)
@@ -280,21 +303,28 @@ class _Space:
     def _stagings(self, threaded: frozenset[str]) -> tuple[tuple[tuple[str, Staging], ...], ...]:
         """Shared where several threads of a block read the same element, unless wished else.
 
-        Where only windows of neighbouring threads overlap, both choices.
+        Where only windows of neighbouring threads overlap, and for the indices of gathers, both
+        choices.
         """
         if threaded not in self._stages:
-            every = (self._staging(threaded, windows=w) for w in (False, True))
+            both = (False, True)
+            every = (
+                self._staging(threaded, windows=w, indices=i)
+                for i in (both if self._picks else (True,))
+                for w in both
+            )
             self._stages[threaded] = tuple(dict.fromkeys(every))
         return self._stages[threaded]
 
     def _staging(
-        self, threaded: frozenset[str], *, windows: bool
+        self, threaded: frozenset[str], *, windows: bool, indices: bool
     ) -> tuple[tuple[str, Staging], ...]:
         plain = Staging.GLOBAL if self._wished.private is False else Staging.REGISTER
         result: dict[str, Staging] = {}
         for chain, operand in ((c, o) for c in self._chains for o in c.operands):
             same = any(not operand.uses(d) for d in threaded)
             same = same or (windows and _overlaps(operand, chain, threaded))
+            same = same and (indices or not is_index(operand, chain))
             staged = operand.forms and same and self._wished.shared is not False
             result[operand.tensor] = Staging.SHARED if staged else plain
         boxed = {o.tensor for c in self._chains for o in c.operands if o.forms}

@@ -7,7 +7,9 @@ Cycles on one SM, for all blocks that it gets:
     global  = bytes of tiles / bytes a cycle from L2      L2_BYTES_PER_CYCLE an SM
     block   = max of the three, times the warps of a block (see `_is_narrow` for a sum)
     kernel  = block * ceil(blocks / SMs) / min(1, independent results in flight / IN_FLIGHT),
-              at least TILE_LATENCY for each k-tile of the blocks that an SM cannot hold at once
+              at least TILE_LATENCY for each k-tile of the blocks that an SM cannot hold at once,
+              and GATHER_LATENCY for each WAITING_REGISTERS of the rows that data picks, besides
+              once a k-tile for their indices, where these are not fetched a k-tile ahead
 
 The model ranks plans; it is no measurement, and everything printed from it is called predicted.
 """
@@ -22,7 +24,7 @@ from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.sched.nest import KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
-from tcc.sched.reuse import Chain
+from tcc.sched.reuse import Chain, Operand, is_index
 from tcc.target import Target
 
 WARP = 32
@@ -36,6 +38,12 @@ PADDING_WEIGHT = 1 / 16
 L2_BYTES_PER_CYCLE = 48
 TILE_LATENCY = 600
 """Cycles from the loads of a staged k-tile to its use: one tile is fetched ahead."""
+GATHER_LATENCY = 800
+"""Cycles from the load of an index or of a row that it picks to its use: they come from memory."""
+NOT_HIDDEN = 1 / 4
+WAITING_REGISTERS = 16
+"""What a thread has in flight of the rows of a k-tile: three or four 128-bit loads in the code of
+NVRTC 12, which moves no more of them up."""
 TYPICAL_SIZE = 1024
 OVERHEAD_REGISTERS = 32
 LOOP_OVERHEAD = 24
@@ -71,6 +79,8 @@ class _Reads:
     used: frozenset[str]
     alignment: int
     shape: tuple[int, ...]
+    gathered: bool
+    index: bool
 
     def row(self, extents: list[int]) -> int:
         """Consecutive elements that a box with these extents has in memory."""
@@ -101,7 +111,7 @@ class Model:
             (
                 tuple(d.name for d in chain.loops),
                 len(chain.updates),
-                tuple(_reads(o.forms, tensors[o.tensor], names) for o in chain.operands),
+                tuple(_reads(o, chain, tensors[o.tensor], names) for o in chain.operands),
             )
             for chain in chains
         ]
@@ -113,12 +123,20 @@ class Model:
         )
 
 
-def _reads(forms: tuple[Affine, ...], tensor: tir.Tensor, names: tuple[str, ...]) -> _Reads:
-    rows = tuple({n: f.coefficient(n) for n in names if f.coefficient(n)} for f in forms)
+def _reads(operand: Operand, chain: Chain, tensor: tir.Tensor, names: tuple[str, ...]) -> _Reads:
+    rows = tuple({n: f.coefficient(n) for n in names if f.coefficient(n)} for f in operand.forms)
     used = frozenset(n for row in rows for n in row)
-    shape = tuple(extent_of(s) for s in tensor.shape)
+    shape = tuple(extent_of(s) for s in operand.shape)
     alignment = shape[-1] if shape and tensor.shape[-1].is_constant else 4
-    return _Reads(tensor.name, tensor.type.bytes, rows, used, alignment, shape)
+    if operand.gather is not None and not operand.gather.runs_along_memory:
+        alignment = 1
+    gathered, index = operand.gather is not None, is_index(operand, chain)
+    return _Reads(tensor.name, tensor.type.bytes, rows, used, alignment, shape, gathered, index)
+
+
+def _both(busy: float, waiting: float) -> float:
+    """Cycles where an SM works and waits, which overlap as far as there are enough warps."""
+    return max(busy, waiting) + NOT_HIDDEN * min(busy, waiting)
 
 
 class _Evaluation:
@@ -146,7 +164,7 @@ class _Evaluation:
     def predict(self, chains: list[tuple[tuple[str, ...], int, tuple[_Reads, ...]]]) -> Prediction:
         """Sum over the chains of the kernel."""
         registers, shared = OVERHEAD_REGISTERS, 0
-        issue = wavefronts = traffic = staged = 0.0
+        issue = wavefronts = traffic = staged = picked = 0.0
         for loops, updates, operands in chains:
             points = prod(self._k_points.get(n, 1) for n in loops)
             tiles = prod(ceil(self._loop_extents[n] / self._k_tiles.get(n, 1)) for n in loops)
@@ -168,20 +186,39 @@ class _Evaluation:
                     registers += ceil(box / self._threads)
                     shared += box * operand.element_bytes * (2 if self._plan.pipeline > 1 else 1)
             issue += (per_point * points + per_tile) * tiles
+            picked += self._waits(operands, loops, points, tiles)
         issue += 6.0 * self._points
         sharing = self._plan.sliced
         if sharing is not None:
             # The first thread adds up what the others have.
             issue += 2.0 * self._points * sharing.threads
             shared += self._points * self._threads * ACCUMULATOR_BYTES
-        return self._total(issue, wavefronts, traffic, staged * TILE_LATENCY, registers, shared)
+        latencies = staged * TILE_LATENCY, picked * GATHER_LATENCY
+        return self._total(issue, wavefronts, traffic, latencies, registers, shared)
+
+    def _waits(
+        self, operands: tuple[_Reads, ...], loops: tuple[str, ...], points: int, tiles: int
+    ) -> int:
+        """How often a thread waits for indices and for the rows that these pick."""
+        words = 0
+        for operand in (o for o in operands if o.gathered):
+            elements = prod(n for d, n in self._digits.items() if d in operand.used) * points
+            if self._is_shared(operand):
+                elements = ceil(prod(self._box(operand, loops)) / self._threads)
+            words += ceil(elements * operand.element_bytes / LANE_BYTES)
+        if not words:
+            return 0
+        rounds = ceil(words / WAITING_REGISTERS)
+        piped = self._plan.pipeline > 1 and tiles > 1
+        ahead = piped and all(self._is_shared(o) for o in operands if o.index)
+        return tiles * rounds + 1 if ahead else tiles * (rounds + 1)
 
     def _total(
         self,
         issue: float,
         wavefronts: float,
         traffic: float,
-        latency: float,
+        latencies: tuple[float, float],
         registers: int,
         shared: int,
     ) -> Prediction:
@@ -193,11 +230,15 @@ class _Evaluation:
         shared_path = wavefronts * self._warps
         together = compute + shared_path if self._is_narrow else max(compute, shared_path)
         per_block = max(together, traffic / L2_BYTES_PER_CYCLE)
-        hidden = min(1.0, there * self._points / IN_FLIGHT)
+        staged, picked = latencies
+        # Points of a k-tile do not wait for each other where what they wait for are gathers.
+        points = prod(self._k_points.values()) if picked else 1
+        hidden = min(1.0, there * self._points * points / IN_FLIGHT)
         idle = 1 - prod(
             self._extents[d] / (ceil(self._extents[d] / t) * t) for d, t in self._tiles.items()
         )
-        cycles = max(per_block * waves / hidden, latency * ceil(waves / resident))
+        cycles = max(per_block * waves / hidden, staged * ceil(waves / resident))
+        cycles = _both(cycles, picked * max(1.0, waves / resident))
         cycles *= 1 + idle * PADDING_WEIGHT
         return Prediction(cycles, registers, shared, resident * self._warps, blocks)
 

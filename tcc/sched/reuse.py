@@ -1,19 +1,42 @@
 """The reductions of a kernel that can be tiled and staged, and what each operand's box is.
 
 A chain is a nest of sequential loops around updates of elements that the parallel dimensions
-alone choose: matrix products, convolutions, sums. Its operands are affine, so the elements that a
-block, a thread or a k-tile touches form boxes.
+alone choose: matrix products, convolutions, sums. The elements that a block, a thread or a k-tile
+touches of an operand form boxes: its subscripts are affine, or it is a gather and stands for the
+dense tensor of its elements (`Gather`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from tcc.affine import Affine
+from tcc.affine import Affine, var
 from tcc.frontend import tir
+from tcc.frontend.lazy import unconditional_reads
 from tcc.frontend.subscripts import affine_form
 from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances
+
+
+@dataclass(frozen=True)
+class Gather:
+    """A read with subscripts that are not affine: they come from data, as a rule.
+
+    What it reads is a dense tensor that has, in the place of such a subscript, the dimensions of
+    the nest that decide it: of `T(I(b, l), d)` the elements `(b, l, d)`. `dims` names them for
+    each subscript; None where the subscript is affine and stands for itself.
+    """
+
+    statement: str
+    read: tir.Read
+    dims: tuple[tuple[str, ...] | None, ...]
+
+    @property
+    def runs_along_memory(self) -> bool:
+        """Whether neighbours in the last dimension of the dense tensor are neighbours in memory."""
+        return self.dims[-1] is None
 
 
 @dataclass(frozen=True)
@@ -21,16 +44,22 @@ class Operand:
     """One element read: storage subscripts over the dimensions and loops of the nest, and sizes.
 
     `reads` are the places of the program that read it, each with its statement: one text may
-    stand in several statements, when a def is called more than once.
+    stand in several statements, when a def is called more than once. `forms` and `shape` are those
+    of the tensor or, for a gather, of the dense tensor that it stands for.
     """
 
     tensor: str
     forms: tuple[Affine, ...]
     reads: tuple[tuple[str, tir.Read], ...]
+    shape: tuple[Affine, ...]
+    gather: Gather | None = None
 
     def uses(self, dim: str) -> bool:
         """Whether the element depends on a dimension."""
         return any(f.coefficient(dim) for f in self.forms)
+
+
+_Key: TypeAlias = tuple[str, tuple[Affine, ...], Gather | None]
 
 
 @dataclass(frozen=True)
@@ -52,8 +81,8 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
     """The loop nest as a chain, or None.
 
     Requires every update to cover exactly the parallel dimensions and the loops; every read to be
-    affine without quotients, of a tensor the kernel does not write; and values that are harmless
-    to compute for padded points (no integer division, no data-dependent subscript).
+    of a tensor the kernel does not write, and affine without quotients or a gather that happens at
+    every point; and values that are harmless to compute for padded points (no integer division).
     """
     loops: list[Dim] = []
     node: tuple[Node, ...] = (loop,)
@@ -69,19 +98,42 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
     if any(d.low.variables & names or d.high.variables & names for d in loops):
         return None
     dims = {d.name: d for d in (*kernel.parallel, *loops)}
-    operands: dict[tuple[str, tuple[Affine, ...]], tuple[tuple[str, tir.Read], ...]] = {}
+    operands: dict[_Key, Operand] = {}
     for update in updates:
         statement = statements[_source(update.statement)]
         if not _fits(update, statement, dims, {d.name for d in loops}):
             return None
-        own = _operands(update, statement, program, written, names)
+        own = _operands(update, statement, program, written, dims)
         if own is None:
             return None
-        for tensor, forms, read in own:
-            old = operands.get((tensor, forms), ())
-            operands[tensor, forms] = (*old, (update.statement, read))
-    found = tuple(Operand(tensor, forms, reads) for (tensor, forms), reads in operands.items())
+        for each in own:
+            key = each.tensor, each.forms, each.gather
+            old = operands.get(key)
+            both = each.reads if old is None else old.reads + each.reads
+            operands[key] = replace(each, reads=both)
+    # Gathers come after what their subscripts read.
+    found = tuple(sorted(operands.values(), key=lambda o: _depth(o.gather)))
     return Chain(tuple(loops), updates, found) if updates else None
+
+
+def is_index(operand: Operand, chain: Chain) -> bool:
+    """Whether an operand is read for the subscripts of gathers only."""
+    inside = {
+        (o.gather.statement, e)
+        for o in chain.operands
+        if o.gather is not None
+        for s in o.gather.read.subscripts
+        for e in tir.walk(s)
+    }
+    return inside.issuperset(operand.reads)
+
+
+def gathers_staged(chain: Chain, shared: AbstractSet[str]) -> bool:
+    """Whether rows that a gather picks go to shared memory, where no k-tile is fetched ahead.
+
+    Their places must be known before, and may be in shared memory themselves.
+    """
+    return any(o.gather is not None and o.tensor in shared for o in chain.operands)
 
 
 def box(forms: tuple[Affine, ...], spans: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
@@ -154,31 +206,68 @@ def _operands(
     statement: tir.Statement,
     program: tir.Program,
     written: set[str],
-    names: set[str],
-) -> list[tuple[str, tuple[Affine, ...], tir.Read]] | None:
-    found: list[tuple[str, tuple[Affine, ...], tir.Read]] = []
+    dims: Mapping[str, Dim],
+) -> list[Operand] | None:
+    found: list[Operand] = []
+    always = frozenset(unconditional_reads(statement.value))
     for expression in tir.walk(statement.value):
         match expression:
             case tir.Binary(operator, _, _, type) if operator in "/%" and type.is_integer:
                 return None
-            case tir.Read(tensor, subscripts, _, _):
-                forms = [affine_form(s) for s in subscripts]
-                if tensor in written or None in forms:
+            case tir.Read(tensor) if tensor in written:
+                return None
+            case tir.Read():
+                made = _operand(expression, update, program, dims)
+                if made is None or (made.gather is not None and expression not in always):
                     return None
-                origin = program.tensors[tensor].origin
-                stored = tuple(
-                    f.substitute(update.iterators) - o
-                    for f, o in zip(forms, origin, strict=True)
-                    if f is not None
-                )
-                if any(_bent(f, names) for f in stored):
-                    return None
-                found.append((tensor, stored, expression))
+                found.append(made)
             case _:
                 pass
     return found
 
 
-def _bent(form: Affine, names: set[str]) -> bool:
-    """Whether a dimension occurs other than linearly."""
-    return bool(form.without(names).variables & names)
+def _operand(
+    read: tir.Read, update: Instance, program: tir.Program, dims: Mapping[str, Dim]
+) -> Operand | None:
+    """What a read is an operand of; None where a dimension occurs other than linearly."""
+    tensor = program.tensors[read.tensor]
+    forms: list[Affine] = []
+    shape: list[Affine] = []
+    gathered: list[tuple[str, ...] | None] = []
+    for subscript, origin, extent in zip(read.subscripts, tensor.origin, tensor.shape, strict=True):
+        form = affine_form(subscript)
+        if form is None:
+            moving = _moving(subscript, update, dims)
+            gathered.append(tuple(d.name for d in moving))
+            forms += [var(d.name) - d.low for d in moving]
+            shape += [d.extent for d in moving]
+            continue
+        stored = form.substitute(update.iterators) - origin
+        if stored.without(dims).variables & dims.keys():
+            return None
+        gathered.append(None)
+        forms.append(stored)
+        shape.append(extent)
+    plain = all(g is None for g in gathered)
+    gather = None if plain else Gather(update.statement, read, tuple(gathered))
+    reads = ((update.statement, read),)
+    return Operand(tensor.name, tuple(forms), reads, tuple(shape), gather)
+
+
+def _moving(
+    subscript: tir.Expression, update: Instance, dims: Mapping[str, Dim]
+) -> tuple[Dim, ...]:
+    """The dimensions that decide a subscript, in the order of the nest."""
+    indices = [e.name for e in tir.walk(subscript) if isinstance(e, tir.Index)]
+    used = {n for i in indices for n in update.iterators[i].variables}
+    return tuple(d for n, d in dims.items() if n in used)
+
+
+def _depth(gather: Gather | None) -> int:
+    """How many reads of data stand one inside the other in the subscripts of a gather."""
+    return 0 if gather is None else max(map(_read_depth, gather.read.subscripts), default=0)
+
+
+def _read_depth(expression: tir.Expression) -> int:
+    below = max(map(_read_depth, tir.children(expression)), default=0)
+    return below + isinstance(expression, tir.Read)

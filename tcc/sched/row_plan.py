@@ -10,6 +10,7 @@ from tcc.affine import const
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.sched.budget import needs
+from tcc.sched.gathers import picks_rows
 from tcc.sched.layout import capped, laid
 from tcc.sched.model import extent_of
 from tcc.sched.nest import Instance, KernelNest
@@ -62,7 +63,8 @@ def row_plan(
         plan = _along(kernel, form, *_kept(form, threads, target, wished), wished)
         warps = _along(kernel, form, WARP, keeps(form, WARP, wished), wished)
         return plan if _fits(kernel, program, plan, wished) else warps
-    if points >= target.sms * target.max_threads_per_sm // 2:
+    enough = points >= target.sms * target.max_threads_per_sm // 2
+    if enough or picks_rows(chains(kernel, program)):
         return None
     plan = _across(kernel, form, program, wished)
     return plan if _fits(kernel, program, plan, wished) else None

@@ -90,6 +90,7 @@ class _Walker:
         self._accesses: list[Access] = []
         self._barriers = 0.0
         self._loops = 0
+        self._after: dict[str, int] = {}
         self._region = _Region(False, 1.0)
 
     def census(self, kernel: ir.Kernel) -> Census:
@@ -216,8 +217,9 @@ class _Walker:
             if not isinstance(index, Affine):
                 self._evaluate(index)
         self._access(store.buffer, store.index, 1, is_store=True)
-        self._at.keep(store)
+        self._at.keep(store.buffer, store.index, store.value)
         if store.buffer.space is ir.Space.PRIVATE:
+            self._after[store.buffer.name] = _depth((store.value,), self._after)
             self._chain(store)
 
     def _chain(self, store: ir.Store) -> None:
@@ -233,12 +235,17 @@ class _Walker:
 
     def _move(self, move: ir.VectorMove | ir.AsyncCopy) -> None:
         source, target, region = move.source, move.target, self._region
+        for index in move.source_index:
+            for load in () if isinstance(index, Affine) else expression_cost.loads(index):
+                self._load(load.buffer, load.index)
         self._access(source, move.source_index, move.width, is_store=False)
+        self._at.keep(target, move.target_index, ir.Load(source, move.source_index))
         match source.space:
             case ir.Space.GLOBAL if isinstance(move, ir.AsyncCopy):
                 region.pending["async"] = region.clock
             case ir.Space.GLOBAL if target.space is ir.Space.PRIVATE:
                 region.pending[target.name] = region.clock
+                self._after[target.name] = _depth(move.source_index, self._after)
             case ir.Space.GLOBAL:
                 self._stall(Latency.GLOBAL)
             case ir.Space.SHARED:
@@ -275,7 +282,7 @@ class _Walker:
         self._access(buffer, index, 1, is_store=False)
         match buffer.space:
             case ir.Space.GLOBAL:
-                self._stall(Latency.GLOBAL, _depth(index))
+                self._stall(Latency.GLOBAL, _depth(index, self._after))
             case ir.Space.SHARED:
                 self._stall(Latency.SHARED)
             case ir.Space.PRIVATE:
@@ -288,9 +295,9 @@ class _Walker:
         before the first use of any.
         """
         region = self._region
-        since = region.pending.pop(name, None)
-        if since is not None and (Latency.GLOBAL, 0) not in region.waited:
-            region.waited.add((Latency.GLOBAL, 0))
+        since, depth = region.pending.pop(name, None), self._after.get(name, 0)
+        if since is not None and (Latency.GLOBAL, depth) not in region.waited:
+            region.waited.add((Latency.GLOBAL, depth))
             hidden = region.clock - since
             region.stalls.append(Stall(Latency.GLOBAL, self._part, hidden, region.barriers))
 
@@ -356,14 +363,16 @@ class _Walker:
         self._work += work * (times * self._region.runs)
 
 
-def _depth(index: Index) -> int:
-    """How many loads follow each other before the address is known."""
+def _depth(index: Index, after: Mapping[str, int]) -> int:
+    """How many loads follow each other before the address is known.
+
+    `after` has the same of what registers hold, by the names of private arrays.
+    """
+    loads = [n for i in index if not isinstance(i, Affine) for n in expression_cost.loads(i)]
     inner = [
-        1 + _depth(n.index)
-        for i in index
-        if not isinstance(i, Affine)
-        for n in expression_cost.loads(i)
-        if n.buffer.space is ir.Space.GLOBAL
+        1 + _depth(n.index, after) if n.buffer.space is ir.Space.GLOBAL else after[n.buffer.name]
+        for n in loads
+        if n.buffer.space is ir.Space.GLOBAL or n.buffer.name in after
     ]
     return max(inner, default=0)
 

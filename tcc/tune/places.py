@@ -51,6 +51,7 @@ class Places:
         self._aligned = frozenset(kernel.aligned)
         self._data: dict[str, frozenset[str]] = {}
         self._tables: dict[str, tuple[Index, Affine]] = {}
+        self._picked: dict[str, frozenset[str]] = {}
         self._loops: list[LoopRange] = []
 
     def form(self, value: Affine) -> Affine:
@@ -74,10 +75,20 @@ class Places:
             self.values[var] = self._value(value)
             self._data[var] = self.variables((value,))
 
-    def keep(self, store: ir.Store) -> None:
-        """Remember an element of an integer array of the thread: loads of it are that form."""
-        if store.buffer.space is ir.Space.PRIVATE and isinstance(store.value, ir.Int):
-            self._tables[store.buffer.name] = store.index, store.value.value
+    def keep(self, buffer: ir.Buffer, index: Index, value: ir.Expression) -> None:
+        """Remember an element of an integer array of the thread or the block.
+
+        Loads of it are that form, or data that was picked by the variables of its address.
+        """
+        if buffer.space is ir.Space.PRIVATE and isinstance(value, ir.Int):
+            self._tables[buffer.name] = index, value.value
+        loads = expression_cost.loads(value)
+        data = any(
+            n.buffer.space is ir.Space.GLOBAL or n.buffer.name in self._picked for n in loads
+        )
+        if buffer.space is not ir.Space.GLOBAL and buffer.type.is_integer and data:
+            by = self.variables((value,)) - self.variables(index)
+            self._picked[buffer.name] = self._picked.get(buffer.name, frozenset()) | by
 
     def access(
         self, buffer: ir.Buffer, index: Index, width: int, sectors: float, is_store: bool
@@ -179,12 +190,15 @@ class Places:
         return total
 
     def variables(self, index: Index) -> frozenset[str]:
-        """The variables that subscripts depend on, through `Let` and the subscripts of loads."""
+        """The variables that subscripts depend on, through `Let`, loads and what was kept."""
         found = frozenset().union(*(f.variables for f in _forms(map(self._resolved, index))))
         through = (self._data.get(n) for n in found)
         forms = (self._forms[n].variables for n in found if n in self._forms)
         direct = (n for n in found if n not in self._data and n not in self._forms)
-        return frozenset(direct).union(*forms, *(names for names in through if names))
+        items = [i for i in index if not isinstance(i, Affine)] if self._picked else []
+        kept = (self._picked.get(n.buffer.name) for i in items for n in expression_cost.loads(i))
+        every = (*forms, *(names for names in (*through, *kept) if names))
+        return frozenset(direct).union(*every)
 
     def _size(self, extent: Affine) -> int:
         return extent.evaluate({n: v for n, v in self.values.items() if isinstance(v, int)})

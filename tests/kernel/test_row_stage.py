@@ -52,8 +52,14 @@ def test_results(text: str, length: int, tile: int) -> None:
     kernel.run(mine, check=True)
 
 
+GUARDED = (
+    "def f(float(E, D) T, int32(B, L) I) -> (O) { O(b, d) +=! I(b, l) < 0 ? 0.0 : T(I(b, l), d) }"
+)
+
+
 def test_the_default_loads_each_index_once() -> None:
-    kernel = tcc_compile(LUT, sizes={"B": 128, "D": 64, "L": 50, "E": 1000})
+    """Where a gather stands under a condition, rows are not read in vectors."""
+    kernel = tcc_compile(GUARDED, sizes={"B": 128, "D": 64, "L": 50, "E": 1000})
     (plan,) = kernel.plan.kernels
     assert [(t, s.value) for t, s in plan.staging] == [("I", "shared")]
     (load,) = re.findall(r".*&I\[.*", kernel.cuda_source)

@@ -12,7 +12,10 @@ from tests.sched.programs import CONVOLUTION, GEMM, SOFTMAX, TRANSPOSE
 
 SQUARE = {"M": 512, "N": 512, "K": 512}
 ROWS = "def f(float(N, K) A) -> (S) { S(n) +=! A(n, k) }"
-GATHER = "def f(float(E, D) T, int32(B, L) I) -> (O) { O(b, d) +=! T(I(b, l), d) }"
+GUARDED = """
+def f(float(E, D) T, int32(B, L) I) -> (O) {
+    O(b, d) +=! I(b, l) < 0 ? 0.0 : T(I(b, l), d)
+}"""
 STENCIL = "def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) + A(n + 2) }"
 
 
@@ -268,7 +271,7 @@ def test_options_without_effect_are_noted() -> None:
         (GEMM, {"staging": {"A": "shared"}, "max_shared_memory": 64}, 'E0524 {"A": "shared"}'),
         (GEMM, {"staging": {"X": "shared"}}, 'E0522 "X"'),
         (GEMM, {"staging": {"C": "shared"}}, 'E0525 "C"'),
-        (GATHER, {"staging": {"T": "shared"}}, 'E0525 "T"'),
+        (GUARDED, {"staging": {"T": "shared"}}, 'E0525 "T"'),
         (SOFTMAX, {"staging": {"X": "shared"}, "reduction": "block"}, 'E0525 "X"'),
         (GEMM, {"threads": [64, 32]}, "E0511 [64, 32]"),
         (GEMM, {"tensor_cores": True}, "E0912 true"),
@@ -278,7 +281,7 @@ def test_options_without_effect_are_noted() -> None:
 def test_refused(program: str, mapping: dict[str, object], found: str) -> None:
     sizes = {
         GEMM: SQUARE,
-        GATHER: {"E": 100, "D": 64, "B": 40, "L": 10},
+        GUARDED: {"E": 100, "D": 64, "B": 40, "L": 10},
         SOFTMAX: {"M": 300, "N": 500},
     }
     assert rejected(program, sizes[program], **mapping) == [found]
