@@ -72,11 +72,6 @@ class Affine:
         """The names that occur, at any depth."""
         return frozenset().union(*(_atom_variables(a) for a, _ in self.terms))
 
-    @cached_property
-    def is_linear(self) -> bool:
-        """True when every atom is a variable."""
-        return all(isinstance(a, Var) for a, _ in self.terms)
-
     def coefficient(self, name: str) -> int:
         """The coefficient of a variable at the top level (0 when it does not occur there)."""
         return next((c for a, c in self.terms if a == Var(name)), 0)

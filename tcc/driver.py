@@ -44,7 +44,7 @@ from tcc.sched.nest import Nest
 from tcc.sched.once import check_nest
 from tcc.sched.plan import Plan
 from tcc.sched.schedule import Scheduled, compute_schedule
-from tcc.sched.split import split_reductions
+from tcc.sched.split import order_note, split_reductions
 from tcc.sched.structure import Unstructured, program_order, structure
 from tcc.sched.wishes import wanted_parts, wishes
 from tcc.source import Source, Span
@@ -209,19 +209,7 @@ class _State:
             check_bounds=self._check_bounds,
             naming=replace(request.naming, variant=None),
         )
-        parts = wanted_parts(resolved(request.options))
-        ordered = resolved(request.options).deterministic is not False
-        divided = step(
-            "split",
-            lambda: split_reductions(
-                program, request.sizes, request.target, parts, deterministic=ordered
-            ),
-            describe,
-        )
-        if divided is not program:
-            self._mapped = self._fixed(divided)
-        if not ordered:
-            self._run.notes.append(_any_order(divided))
+        divided = step("split", lambda: self._split(program), describe)
         fixed = resolved(request.options).fix_parameters_before_scheduling
         if divided is not program or (fixed and request.sizes):
             model = scop.build_scop(self._fixed(divided) if fixed else divided)
@@ -287,6 +275,18 @@ class _State:
         kept = () if self._program is None else self._program.preconditions
         self._run.notes += (f"checked at launch: `{p}` ({p.reason})" for p in (*kept, *opened))
         return opened
+
+    def _split(self, program: tir.Program) -> tir.Program:
+        request, chosen = self._request, resolved(self._request.options)
+        ordered = chosen.deterministic is not False
+        divided = split_reductions(
+            program, request.sizes, request.target, wanted_parts(chosen), deterministic=ordered
+        )
+        if divided is not program:
+            self._mapped = self._fixed(divided)
+        if not ordered:
+            self._run.notes.append(order_note(divided))
+        return divided
 
     def _schedule(self, model: scop.Scop, found: Dependences) -> Scheduled:
         chosen = resolved(self._request.options)
@@ -394,11 +394,3 @@ class _State:
 
 def _cuda(artifact: Artifact) -> str:
     return artifact.cuda_source
-
-
-def _any_order(program: tir.Program) -> str:
-    """What became of `deterministic: false`."""
-    joined = [f"`{s.target}`" for s in program.statements if s.atomic]
-    if joined:
-        return f"added up in any order, by atomic operations: {', '.join(joined)}"
-    return "`deterministic: false` has no effect: no sum of 32 or 64 bits is cut into parts"

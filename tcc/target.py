@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 KIB = 1024
 MIB = 1024 * 1024
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""Blocks along x, y and z, on every architecture since sm_30."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Target:
     """A warp gets registers in multiples of this."""
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)
-    max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    max_grid: tuple[int, int, int] = GRID_LIMITS
     warp_size: int = 32
 
     @property

@@ -12,8 +12,7 @@ from tcc.kernel.prove import Scope
 from tcc.scalar import ScalarType
 from tcc.sched.nest import Dim
 from tcc.sched.plan import AXES, DimPlan, KernelPlan
-
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
+from tcc.target import GRID_LIMITS
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from itertools import chain
 
 from tcc.affine import Affine, Floor, var
 from tcc.frontend import tir
-from tcc.kernel.digits import GRID_LIMITS
 from tcc.run.reference import index_box
 from tcc.sched.plan import Plan
+from tcc.target import GRID_LIMITS
 
 MOST_POINTS = 1 << 21
 """Statement instances of one run at awkward sizes."""

@@ -81,6 +81,14 @@ def split_reductions(
     return _parts_first(program)
 
 
+def order_note(program: tir.Program) -> str:
+    """What became of `deterministic: false` in a program that was split."""
+    joined = [f"`{s.target}`" for s in program.statements if s.atomic]
+    if joined:
+        return f"added up in any order, by atomic operations: {', '.join(joined)}"
+    return "`deterministic: false` has no effect: no sum of 32 or 64 bits is cut into parts"
+
+
 def _parts_first(program: tir.Program) -> tir.Program:
     """The program with every second step after the first steps that need nothing of it.
 

@@ -10,7 +10,7 @@ from tcc.frontend import tir
 from tcc.sched.layout import capped, laid
 from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.nest import Dim, KernelNest, Nest
-from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Plan, RowPlan, Staging
+from tcc.sched.plan import AXES, DimPlan, KernelPlan, LoopPlan, Plan, RowPlan, Staging
 from tcc.sched.reuse import Chain, chains
 from tcc.sched.row_plan import keeps, row_threads, vector_of
 from tcc.sched.rows import RowForm, row_form
@@ -19,8 +19,6 @@ from tcc.sched.waves import in_turns, within_registers
 from tcc.sched.wishes import Sharing, Wishes
 from tcc.target import Target
 
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
-BLOCK_LIMITS = (1024, 1024, 64)
 WARP = 32
 
 
@@ -71,7 +69,7 @@ def _dims(kernel: KernelNest, wished: Wishes, taken: int) -> tuple[DimPlan, ...]
         size = _tile_size(wished, k)
         plan = _dim(dim, size, _threads(dim, wished, k, place + taken), wished.digits(k))
         axis = place + taken if plan.threads > 1 or _has_axis(wished, place + taken) else None
-        grid = (k if k < len(GRID_LIMITS) else None) if size else None
+        grid = (k if k < len(AXES) else None) if size else None
         if wished.blocks is None and size:
             grid = laid(kernel.parallel, dim, 1, 1, 1).grid_axis
         plans.append(replace(plan, thread_axis=axis, grid_axis=grid))
@@ -100,7 +98,7 @@ def _in_grid(plans: list[DimPlan], wished: Wishes) -> list[DimPlan]:
 
 def _threads(dim: Dim, wished: Wishes, position: int, place: int) -> int:
     """The wished threads; or those that leave the wished values to each."""
-    if wished.threads is not None or place >= len(BLOCK_LIMITS):
+    if wished.threads is not None or place >= len(AXES):
         return wished.threads_at(place) or 1
     outer, inner = wished.digits(position) or (1, 1)
     size = _tile_size(wished, position)

@@ -20,7 +20,6 @@ from tcc.artifact import Artifact
 from tcc.driver import Compilation, compile_program
 from tcc.errors import CompileError, RunError, ToolchainError
 from tcc.inputs import options_of_source, read_source
-from tcc.kernel.digits import GRID_LIMITS
 from tcc.options import Options
 from tcc.run.cache import ObjectCache
 from tcc.run.findings import FindingsError
@@ -33,6 +32,7 @@ from tcc.run.verify_inputs import Style, draw, find_domain
 from tcc.run.verify_sizes import awkward_sizes, turns_in_flight
 from tcc.run.verify_turns import FEW_BLOCKS, with_few_blocks
 from tcc.source import Source
+from tcc.target import GRID_LIMITS
 from tests.mutation.mutants import Mutant
 
 TOLERANCE = 1e-5
