@@ -219,7 +219,7 @@ class Typer:
             last = f"the last dimension is `{text}.{symbol.rank - 1}`"
             help = (last if symbol.rank else f"remove it: `{text}` is one value",)
             self._scope.report.add(
-                error("E0221", message, extent.span, has, notes=notes, help=help)
+                error("E0221", message, extent.dimension_span, has, notes=notes, help=help)
             )
             return None
         if symbol.shape is None:

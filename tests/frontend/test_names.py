@@ -103,7 +103,7 @@ REJECTED = {
     ),
     "too few subscripts": ("def f(float(N, M) X) -> (Y) { Y(i) = X(i) }", "E0208 1:38"),
     "too many subscripts": ("def f(float(N) X) -> (Y) { Y(i) = X(i, 0) }", "E0208 1:35"),
-    "no such dimension": ("def f(float(N) X) -> (Y) { Y(i) = X(i) / X.1 }", "E0221 1:42"),
+    "no such dimension": ("def f(float(N) X) -> (Y) { Y(i) = X(i) / X.1 }", "E0221 1:44"),
     "extent of a size": ("def f(float(N) X) -> (Y) { Y(i) = X(i) / N.0 }", "E0209 1:42"),
     "extent of an unknown tensor": ("def f(float(N) X) -> (Y) { Y(i) = X(i) / Z.0 }", "E0201 1:42"),
     "extent of what is not yet written": (
