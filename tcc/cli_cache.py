@@ -51,7 +51,10 @@ def list_command(session: Session, /) -> None:
 @message_format
 @click.pass_obj
 def show_command(session: Session, /, id: str) -> None:
-    """Print the results of one entry of the list, the best first, and the best plan."""
+    """Print the results of an entry, and its best plan.
+
+    ID is that of `tcc cache list`; the best result comes first.
+    """
     with _database(session) as database:
         found = [e for e in database.entries() if e[0].digest == id]
         _tell(session, database)
@@ -72,7 +75,10 @@ def show_command(session: Session, /, id: str) -> None:
 @message_format
 @click.pass_obj
 def export_command(session: Session, /, ids: tuple[str, ...], output: str | None) -> None:
-    """Write results as JSON lines, those of some entries of the list or all."""
+    """Write results as JSON lines.
+
+    Those of the entries with these IDs of `tcc cache list`; without any, all.
+    """
     from tcc.output import write_all
     from tcc.tune.exchange import export_lines
 

@@ -62,8 +62,10 @@ def run_command(
 @program
 @_DEVICE
 @_CHECK
-@click.option("--blocks", type=click.IntRange(1), help="Check a random sample of blocks.")
-@click.option("--seed", type=click.IntRange(0), help="Start of the random inputs.")
+@click.option(
+    "--blocks", type=click.IntRange(1), metavar="N", help="Check a random sample of blocks."
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Start of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
 def verify_command(

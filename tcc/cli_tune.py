@@ -99,7 +99,14 @@ class Search:
     "--workers", type=click.IntRange(1), metavar="N", help="Processes.  [default: one for each CPU]"
 )
 @click.option("--cluster", metavar="ADDRESS", help="Dask scheduler: `tcp://HOST:PORT`.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Start of the random choices.",
+)
 @click.option("--resume", is_flag=True, help="Go on where earlier searches ended.")
 @click.option("-o", "--output", metavar="YAML", help="Best options.  [default: standard output]")
 @click.option("--report", metavar="HTML", help="Page with the course and the result.")
