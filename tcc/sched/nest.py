@@ -85,6 +85,18 @@ def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:
             yield from instances(node.body)
 
 
+def runs_over(at: Affine, low: Affine, high: Affine, dims: Mapping[str, Dim]) -> str | None:
+    """The one dimension that an iterator, which is `at` and in low:high, has each value of once.
+
+    None where it hangs on several of `dims`, on a multiple, or on a part of a range.
+    """
+    used = [d for d in at.variables if d in dims]
+    if len(used) != 1 or at.coefficient(used[0]) != 1:
+        return None
+    shift, dim = at.without(used), dims[used[0]]
+    return dim.name if (low - shift, high - shift) == (dim.low, dim.high) else None
+
+
 def text(nest: Nest) -> str:
     """Stable text for `--emit nest`."""
     lines: list[str] = []

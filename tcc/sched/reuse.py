@@ -17,7 +17,7 @@ from tcc.affine import Affine, var
 from tcc.frontend import tir
 from tcc.frontend.lazy import unconditional_reads
 from tcc.frontend.subscripts import affine_form
-from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances
+from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances, runs_over
 
 
 @dataclass(frozen=True)
@@ -187,17 +187,11 @@ def _fits(
         return False
     covered: set[str] = set()
     for iterator in statement.indices + statement.reductions:
-        at = update.iterators[iterator]
-        used = [d for d in at.variables if d in dims]
-        if len(used) != 1 or at.coefficient(used[0]) != 1:
+        limits = statement.ranges[iterator]
+        dim = runs_over(update.iterators[iterator], limits.low, limits.high, dims)
+        if dim is None or (iterator in statement.indices) == (dim in loops):
             return False
-        shift, limits = at.without(used), statement.ranges[iterator]
-        dim = dims[used[0]]
-        if (limits.low - shift, limits.high - shift) != (dim.low, dim.high):
-            return False
-        if (iterator in statement.indices) == (used[0] in loops):
-            return False
-        covered.add(used[0])
+        covered.add(dim)
     return covered == set(dims)
 
 

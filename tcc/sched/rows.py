@@ -15,7 +15,7 @@ from tcc.affine import Affine, var
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
 from tcc.scalar import ScalarType
-from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances
+from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances, runs_over
 
 EXCHANGED = frozenset(
     (
@@ -161,12 +161,8 @@ def _fits_range(
     """Whether the instance exists at exactly the points of the dimensions it uses."""
     dims = {d.name: d for d in (*kernel.parallel, *form.loops)}
     for iterator, at in instance.iterators.items():
-        used = [d for d in at.variables if d in dims]
-        if len(used) != 1 or at.coefficient(used[0]) != 1:
-            return False
-        shift, limits = at.without(used), statement.ranges[iterator]
-        dim = dims[used[0]]
-        if (limits.low - shift, limits.high - shift) != (dim.low, dim.high):
+        limits = statement.ranges[iterator]
+        if runs_over(at, limits.low, limits.high, dims) is None:
             return False
     return {n for a in instance.iterators.values() for n in a.variables} >= {
         d.name for d in kernel.parallel
