@@ -19,24 +19,33 @@ from tcc.scalar import ScalarType
 OPEN_SIZE = 1 << 15
 """What a size without a value counts for: with more, hardly any product would be affine."""
 
+OPEN_INDEX = 1 << 24
+"""The largest value of an index whose range is not known, such as that of a product of sizes."""
+
 
 def widen(program: tir.Program, sizes: Mapping[str, int]) -> tir.Program:
     """The program with its wrapping arithmetic on indices made explicit; it means the same.
 
-    Sizes without a value count as at most OPEN_SIZE.
+    Sizes without a value count as at most OPEN_SIZE, indices over them as at most OPEN_INDEX.
     """
     known: dict[str, Interval] = dict.fromkeys(program.sizes, (1, OPEN_SIZE))
     known |= {s: (v, v) for s, v in sizes.items()}
-    statements = tuple(_statement(s, known) for s in program.statements)
+    open_ = frozenset(program.sizes) - sizes.keys()
+    statements = tuple(_statement(s, known, open_) for s in program.statements)
     return program if statements == program.statements else replace(program, statements=statements)
 
 
-def _statement(statement: tir.Statement, sizes: Mapping[str, Interval]) -> tir.Statement:
+def _statement(
+    statement: tir.Statement, sizes: Mapping[str, Interval], open_: frozenset[str]
+) -> tir.Statement:
     known = dict(sizes)
     for name in statement.indices + statement.reductions:
         limits = statement.ranges[name]
-        last = (limits.high - 1).bounds(known)[1]
-        known[name] = limits.low.bounds(known)[0], last
+        low, last = limits.low.bounds(known)[0], (limits.high - 1).bounds(known)[1]
+        if limits.high.variables & open_:
+            open_ |= {name}
+            last = OPEN_INDEX if last is None else min(last, OPEN_INDEX)
+        known[name] = low, last
     return replace(statement, value=_Widener(known).expression(statement.value))
 
 

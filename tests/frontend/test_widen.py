@@ -33,6 +33,12 @@ def test_programs_in_range_stay():
     found = program("def f(float(N, 64) A) -> (Y) { Y(i) = A(2 * i + 1, (3 * i + N) % 64) }")
     assert widen(found, {"N": 4096}) is found
     assert widen(found, {}) is found
+    text = (
+        "def f(float(K) A, float(N, M) B) -> (Y) { Y(i) = A((2 * i + 1) / 2) where i in 0:N * M }"
+    )
+    found = program(text)
+    assert widen(found, {}) is found
+    assert widen(found, {"N": 1 << 16, "M": 1 << 15}) is not found
 
 
 def test_a_read_under_a_condition_that_wraps_is_checked_where_it_may_happen():
