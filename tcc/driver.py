@@ -222,6 +222,7 @@ class _State:
         idle = idle_options(request.options, request.sizes, model, scheduled.tree)
         self._run.notes += (*idle, *scheduled.notes)
         loops = step("structure", lambda: self._structure(model, found, scheduled), nest.text)
+        self._run.notes += loops.notes
         self._finish = lambda s: s._back_end(model, found, scheduled.tree, loops, opened)
         self._finish(self)
 
@@ -309,7 +310,6 @@ class _State:
         request = self._request
         chosen = resolved(request.options)
         loops = structure(model, scheduled.tree)
-        self._run.notes += loops.notes
         if chosen.kernels:
             return group_kernels(model, found, loops, request.options, self._run.report)
         if chosen.outer_schedule_fusion_strategy or self._mapped is None:

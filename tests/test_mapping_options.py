@@ -9,6 +9,7 @@ import pytest
 
 from tcc.api import Kernel
 from tcc.api import compile as tcc_compile
+from tcc.errors import CompileError
 from tcc.options import PRESETS, MappingOptions
 from tcc.sched import schedule
 from tests import case_files
@@ -166,6 +167,26 @@ def test_fixed_sizes_are_scheduled_within_a_deadline(monkeypatch: pytest.MonkeyP
     )
     assert len(kernel.launches) == 4
     check(kernel, sizes)
+
+
+def test_every_search_that_does_not_end_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those for better kernels than the first search finds."""
+    monkeypatch.setattr(schedule, "solve_within", lambda *_: None)
+    sizes = {"M": 4, "N": 30}
+    kernel = compiled(SOFTMAX, sizes)
+    assert kernel.compilation.notes == (
+        "while looking for rows: no schedule by strategy `max` within 5 s",
+        "while looking for rows: no schedule by strategy `max, bounded coefficients` within 5 s",
+        "while looking for rows: the statements run one after the other, in program order",
+    )
+    assert len(kernel.launches) == 4
+    with pytest.raises(CompileError) as found:
+        compiled(SOFTMAX, sizes, kernels=[["mx"], ["sm", "E"], ["Y"]])
+    (problem,) = found.value.diagnostics
+    assert problem.code == "E0526"
+    assert problem.notes == (
+        "while looking for `kernels`: no schedule by strategy `max` within 5 s",
+    )
 
 
 def test_fixed_sizes_are_in_the_schedule() -> None:

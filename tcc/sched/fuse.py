@@ -56,6 +56,9 @@ def _maximal(
 ) -> Nest:
     """The nest with maximally fused kernels where those work row by row."""
     scheduled: Scheduled = compute_schedule(scop, dependences, Fusion.MAX)
+    if scheduled.fell_back:
+        missed = (f"while looking for rows: {note}" for note in scheduled.notes)
+        return replace(nest, notes=(*nest.notes, *missed))
     fused = structure(scop, scheduled.tree)
     kernels: list[KernelNest] = []
     for kernel in fused.kernels:

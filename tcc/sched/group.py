@@ -51,6 +51,7 @@ class _Grouping:
         self._asked: tuple[tuple[str, ...], ...] = options.mapping.kernels or ()
         self._targets = {s.name: s.source.target for s in scop.statements}
         self._wider: list[KernelNest] | None = None
+        self._notes: tuple[str, ...] = ()
 
     def nest(self) -> Nest:
         """The regrouped nest."""
@@ -61,7 +62,8 @@ class _Grouping:
             kernels = [self._kernel(tensors, path) for tensors, path in groups]
         except _Impossible:
             return self._nest
-        result = replace(self._nest, kernels=numbered(self._scop.program.name, kernels))
+        named = numbered(self._scop.program.name, kernels)
+        result = replace(self._nest, kernels=named, notes=(*self._nest.notes, *self._notes))
         try:
             check_kernels(self._dependences, place(result))
         except InternalError:
@@ -148,13 +150,15 @@ class _Grouping:
                 return replace(kernel, body=_only(kernel.body, names))
         listed = " and ".join(f"`{t}`" for t in sorted(tensors))
         note = "a thread would need what other threads compute, or nothing would run in parallel"
-        self._report_(path, f"{listed} cannot share a kernel", note)
+        self._report_(path, f"{listed} cannot share a kernel", next(iter(self._notes), note))
         raise _Impossible
 
     def _fused(self) -> Iterable[KernelNest]:
         if self._wider is None:
             scheduled = compute_schedule(self._scop, self._dependences, Fusion.MAX)
             self._wider = list(structure(self._scop, scheduled.tree).kernels)
+            if scheduled.fell_back:
+                self._notes = tuple(f"while looking for `kernels`: {n}" for n in scheduled.notes)
         return self._wider
 
 

@@ -16,6 +16,7 @@ from tcc.sched.segments import WINDOW, fusion_segments
 from tcc.sched.tidy import tidy
 from tcc.sched.worker import solve_within
 
+PROGRAM_ORDER = "program order"
 _BOUNDED = islx.ScheduleOptions(max_coefficient=4, max_constant_term=4)
 
 
@@ -26,6 +27,11 @@ class Scheduled:
     tree: tree.Node
     strategy: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether no search ended within its deadline."""
+        return self.strategy == PROGRAM_ORDER
 
 
 def compute_schedule(
@@ -66,7 +72,7 @@ def compute_schedule(
             return Scheduled(found, name, tuple(notes))
         notes.append(f"no schedule by strategy `{name}` within {deadline_s:g} s")
     notes.append("the statements run one after the other, in program order")
-    return _in_program_order(scop, dependences, "program order", notes)
+    return _in_program_order(scop, dependences, PROGRAM_ORDER, notes)
 
 
 def _in_program_order(
