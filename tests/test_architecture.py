@@ -57,7 +57,7 @@ ONLY = {
     "lsprotocol": r"tcc/lsp/server\.py",
     "torch": r"tcc/torch\.py|tcc/run/torch_arrays\.py",
     "jax": r"tcc/run/jax_arrays\.py",
-    "islpy": r"tcc/sched/.*|tcc/frontend/.*",
+    "islpy": r"tcc/sched/.*",
 }
 LONGEST = 400
 
