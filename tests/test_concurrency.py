@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +62,78 @@ def test_one_cache(tmp_path):
         with np.load(tmp_path / f"out{k}.npz") as out:
             np.testing.assert_array_equal(out["C"], a @ b)
     assert not list((tmp_path / "cache").rglob("new-*"))
+
+
+def _started_by(folder: Path) -> set[str]:
+    """The processes that have the folder in their environment."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and process.name != str(os.getpid()):
+            with suppress(OSError):  # it has ended, or is not ours
+                if os.fsencode(folder) in (process / "environ").read_bytes():
+                    found.add((process / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def _interrupted(folder: Path, words: tuple[str, ...], ready: Callable[[], bool]) -> None:
+    """Ctrl-C, for tcc alone, as soon as something has happened."""
+    process = start(folder, *words)
+    until = time.monotonic() + 120
+    while not ready() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    # Python ends by the signal itself where code in a string was interrupted; a shell says 130.
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert "Traceback" not in err
+    until = time.monotonic() + 10
+    while (left := _started_by(folder)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left
+    assert not [p for p in folder.rglob("*") if p.name.startswith(("new-", "."))]
+
+
+def test_interrupted_compilers_leave_nothing(tmp_path, monkeypatch):
+    """Neither the driver nor what it has started goes on, and no file stays."""
+    compiler = tmp_path / "g++"
+    compiler.write_text(
+        "#!/bin/sh\n[ $# = 1 ] && exec /bin/echo stand-in 1\n"
+        f"touch {tmp_path}/called\nsh -c 'sleep 300; true' &\nwait\n"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "f.tc").write_text(MATMUL)
+    called = tmp_path / "called"
+    for words in (("verify", "f.tc"), ("verify", "f.tc", "--check")):
+        called.unlink(missing_ok=True)
+        _interrupted(tmp_path, words, called.exists)
+    tune = ("tune", "f.tc", "--size", "M=8", "--time", "5m")
+    _interrupted(tmp_path, tune, (tmp_path / "cache/tunings.db").exists)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["compile", "verify", "tune"])
+def test_interrupted_at_any_time(tmp_path, command):
+    """Whenever it comes, by a terminal to all or by a process to one: old outputs stay whole."""
+    words = {
+        "compile": ("compile", "f.tc", "-o", "f.cu", "--header", "f.h"),
+        "verify": ("verify", "f.tc", "--check"),
+        "tune": ("tune", "f.tc", "--size", "M=64", "--candidates", "20", "-o", "best.yaml"),
+    }[command]
+    (tmp_path / "f.tc").write_text(MATMUL)
+    for delay_s in (0.2, 0.5, 0.8, 1.5, 3.0):
+        (tmp_path / "f.cu").write_text("old")
+        process = start(tmp_path, *words)
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 130, -signal.SIGINT), err
+        text = (tmp_path / "f.cu").read_text()
+        assert text == "old" or text.endswith("#endif\n")
+        time.sleep(0.5)
+        assert not _started_by(tmp_path)
+        assert not [p for p in tmp_path.rglob("*") if p.name.startswith(("new-", "."))]
 
 
 def test_interrupt(tmp_path):

@@ -19,6 +19,7 @@ from pathlib import Path
 from tcc.errors import RejectedText, ToolchainError
 from tcc.run import nvrtc
 from tcc.run.cache import ObjectCache, key_of
+from tcc.run.process import run_tool
 from tcc.run.toolchain import find_nvcc
 
 _FUNCTION = re.compile(r"\s*Function : (\S+)")
@@ -162,7 +163,7 @@ def _write_cubin(text: str, arch: str, cubin: Path) -> None:
     source = cubin.with_suffix(".cu")
     source.write_text(text)
     command = [nvcc, "-std=c++17", "-cubin", f"-arch={arch}", "-o", str(cubin), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_tool(command)
     if done.returncode != 0:
         raise RejectedText(
             f"error[E0702]: `nvcc` rejects the emitted text\n{done.stderr}"

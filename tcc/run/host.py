@@ -28,6 +28,7 @@ from tcc.run.host_call import Call
 from tcc.run.host_check import build_checked
 from tcc.run.host_checked import Checked, CheckedCall
 from tcc.run.host_job import Job, Settings
+from tcc.run.process import uninterrupted
 from tcc.run.toolchain import Compiler, find_cxx
 
 GRACE_S = 5.0  # the program has its own timer; this is for one that cannot even handle a signal
@@ -116,21 +117,26 @@ def _execute(program: Path, job: Job, timeout_s: float) -> str:
 
     RunError when it ends in a way it has no words for.
     """
-    with subprocess.Popen(
-        [str(program), str(job.descriptor)],
-        pass_fds=(job.descriptor,),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout_s + GRACE_S)
-        except BaseException as problem:
+    process = None
+    try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                [str(program), str(job.descriptor)],
+                pass_fds=(job.descriptor,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        output, _ = process.communicate(timeout=timeout_s + GRACE_S)
+    except BaseException as problem:
+        if process is not None:
             _end_group(process.pid)
-            if isinstance(problem, subprocess.TimeoutExpired):
-                raise HangError(f"the program does not end within {timeout_s:g} s") from problem
-            raise
+            with process:  # closes the pipe, waits for the end
+                pass
+        if isinstance(problem, subprocess.TimeoutExpired):
+            raise HangError(f"the program does not end within {timeout_s:g} s") from problem
+        raise
     text = output.decode(errors="replace").strip()
     if process.returncode not in (_DONE, _FAULT):
         raise RunError(f"the program ends with status {process.returncode}: {text}")

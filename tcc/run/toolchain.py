@@ -7,13 +7,13 @@ import importlib.util
 import os
 import platform
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tcc.errors import RejectedText, ToolchainError
 from tcc.run.cache import unwritable
+from tcc.run.process import run_tool
 
 CXX_NAMES = ("g++", "clang++")
 HOST_PLATFORMS = (("Linux", "x86_64"), ("Linux", "aarch64"))
@@ -36,15 +36,7 @@ class Compiler:
 
     def run(self, arguments: list[str], directory: Path) -> str:
         """Call it in a directory; what it says. ToolchainError with its log when it fails."""
-        done = subprocess.run(
-            [*self.command, *arguments],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = run_tool([*self.command, *arguments], directory)
         if done.returncode != 0 and FULL in done.stderr:
             raise unwritable(directory, FULL)
         if done.returncode != 0:

@@ -48,20 +48,32 @@ def _answer(text: str) -> str:
 
 def _forked(problem: str, deadline_s: float) -> list[list[str]] | None:
     receiver, sender = os.pipe()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        child = _fork(problem, sender, deadline_s)
+        try:  # nothing that interrupts comes between the fork and this
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.close(sender)
+            answer = _read_all(receiver, deadline_s)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(receiver)
+    return _parse(answer)
+
+
+def _fork(problem: str, sender: int, deadline_s: float) -> int:
     with warnings.catch_warnings():
         # Newer Pythons warn of native threads. Those of a BLAS hold no lock that isl needs.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, deadline_s + 1.0)  # should the parent be killed
         _run_child(problem, sender)
-    os.close(sender)
-    try:
-        answer = _read_all(receiver, deadline_s)
-    finally:
-        os.close(receiver)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return _parse(answer)
+    return child
 
 
 def _run_child(problem: str, sender: int) -> None:
