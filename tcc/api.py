@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tcc.sched.plan import Plan
 
 Path_: TypeAlias = str | PathLike[str]
-DEVICES = ("host", "cuda")
 _recent: Recent[Kernel] = Recent(IN_MEMORY)
 
 
@@ -190,7 +189,8 @@ def compile(
     given = options_of_data("<sizes>", {"sizes": dict(sizes or {})})
     places = dict(given.names)
     if entry is not None:
-        places["entry"] = options_of_data("<entry>", {"entry": entry}).place("entry")
+        named = options_of_data("<entry>", {"entry": entry})
+        entry, places["entry"] = named.entry, named.place("entry")
     chosen_target = options_of_data("<target>", {"target": target}).target
     request = request_of(source, entry, given.sizes, chosen, chosen_target, places)
     if tuned:
@@ -291,7 +291,7 @@ def _present(artifact: Artifact | None) -> Artifact:
 def _source(program: Path_ | Source) -> Source:
     if isinstance(program, Source):
         return program
-    if isinstance(program, str) and ("\n" in program or "{" in program):
+    if isinstance(program, str) and ("\n" in program or "{" in program or not program):
         return Source("<text>", program)
     return read_source(Path(program))
 

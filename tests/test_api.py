@@ -166,3 +166,8 @@ def test_the_same_inputs_give_the_same_bytes(matmul, seed):
         json.loads(json.dumps(matmul.manifest)),
         matmul.plan.text(),
     ]
+
+
+def test_an_empty_text_is_a_program_without_a_def():
+    with pytest.raises(tcc.CompileError, match="E0109"):
+        tcc.compile("")

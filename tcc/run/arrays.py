@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from tcc.run.device import Array
 from tcc.run.extents import Extents
 from tcc.run.listing import Listing
 from tcc.scalar import ScalarType
+
+NUMERIC = "biufcV"
+"""Kinds of NumPy's types that can be converted; V: bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,10 @@ def _scalar(value: bool | float, scalar: ScalarType) -> Array:
     if scalar.is_integer:
         low, high = scalar.integer_range
         fits = fits and isinstance(value, int) and low <= value <= high
-    return np.asarray(value, dtype=numpy_type(scalar)) if fits else np.asarray(value)
+    if scalar.is_float and isinstance(value, int):
+        fits = fits and abs(value) <= sys.float_info.max
+    with np.errstate(over="ignore"):  # what is too large is infinity, as in C
+        return np.asarray(value, dtype=numpy_type(scalar)) if fits else np.asarray(value)
 
 
 def _check_names(
@@ -153,7 +160,7 @@ def _check_type(tensor: Argument, listing: Listing, report: Report) -> bool:
                 f"not `{element_type(tensor).value}`",
                 listing.type_span(tensor.name),
                 f"must be `{element_type(tensor).value}`",
-                help=(f'convert it: `{tensor.name}.astype("{element_type(tensor).value}")`',),
+                help=(_way_to_convert(tensor, array),),
             )
         )
     if array.ndim != len(tensor.shape):
@@ -167,6 +174,12 @@ def _check_type(tensor: Argument, listing: Listing, report: Report) -> bool:
             )
         )
     return array.ndim == len(tensor.shape)
+
+
+def _way_to_convert(tensor: Argument, array: Array) -> str:
+    if array.dtype.kind not in NUMERIC:
+        return "pass an array of numbers"
+    return f'convert it: `numpy.asarray({tensor.name}, "{element_type(tensor).value}")`'
 
 
 def _way_to_reshape(tensor: Argument, dimensions: int) -> str:

@@ -28,6 +28,8 @@ class JaxArrays:
             raise UnusableArray(
                 "JAX is tracing the call, which has no values yet; wrap it in `jax.pure_callback`"
             )
+        if array.is_deleted():
+            raise UnusableArray("it is deleted")
         devices = sorted(array.devices(), key=str)
         if len(devices) != 1:
             raise UnusableArray(f"it is spread over {len(devices)} devices")
@@ -41,7 +43,10 @@ class JaxArrays:
 
     def as_numpy(self, array: jax.Array) -> Array:
         """The same memory, read-only."""
-        return np.asarray(array)
+        try:
+            return np.asarray(array)
+        except TypeError as problem:  # it has keys for numbers
+            raise UnusableArray(f"NumPy cannot see it: {problem}") from problem
 
     def as_cuda(self, array: jax.Array) -> Any:  # noqa: ANN401
         """Itself; bfloat16, which CuPy lacks, as its bits."""

@@ -77,6 +77,11 @@ class PlainArrays:
 
     def as_numpy(self, array: Any) -> Any:  # noqa: ANN401
         """Numbers and lists as they are."""
+        if isinstance(array, list | tuple):
+            try:
+                np.asarray(array)
+            except ValueError as problem:
+                raise UnusableArray(f"NumPy makes no array of it: {problem}") from problem
         if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
             return array
         try:

@@ -35,6 +35,15 @@ def test_jax(scale):
         scale(a, 2.0, out=a + 1)
 
 
+def test_arrays_of_jax_without_numbers(scale):
+    gone = jax.numpy.ones((2, 3))
+    gone.delete()
+    for array in (gone, jax.random.key(0)):
+        with pytest.raises(tcc.CompileError, match=r"it is deleted|NumPy cannot see") as problem:
+            scale(array, 2.0)
+        assert codes(problem) == ["E0617"]
+
+
 def test_types_of_jax():
     twice = tcc.compile(PROGRAM, "twice")
     result = twice(jax.numpy.asarray([1.5, -2], dtype=jax.numpy.bfloat16))

@@ -56,6 +56,12 @@ def test_keys_that_are_no_names(scale, key):
         scale.run({key: VALUES, "S": 2.0})
 
 
+def test_rows_of_different_lengths(scale):
+    with pytest.raises(tcc.CompileError, match="NumPy makes no array of it") as problem:
+        scale([[1.0], [1.0, 2.0]], 2.0)
+    assert codes(problem) == ["E0617"]
+
+
 def test_a_mask_is_not_dropped(scale):
     masked = np.ma.masked_array(VALUES, mask=VALUES > 2)
     for call in (lambda: scale(masked, 2.0), lambda: scale.run({"A": masked, "S": 2.0})):
