@@ -31,6 +31,7 @@ class AffinePrinter:
         self._sizes = sizes
         self._largest_size = largest_size
         self._is_long = False
+        self._ends_in: dict[str, tuple[Scope, tuple[int, int]]] = {}
 
     def affine(self, form: Affine) -> str:
         """An affine expression."""
@@ -132,6 +133,10 @@ class AffinePrinter:
 
     def leaves_int(self, form: Affine) -> bool:
         """Whether a sum may leave int on the way from its first term to its last."""
+        if not form.constant and len(form.terms) == 1:
+            ((atom, coefficient),) = form.terms
+            if isinstance(atom, Var) and coefficient == 1:
+                return False  # a variable is an int, whatever is known of its bounds
         numbers = (form.constant, *(c for _, c in form.terms))
         ends = (*self._partial_sums(form), *numbers)
         return min(ends) <= INT[0] or max(ends) > INT[1]  # the least int has no literal
@@ -153,9 +158,7 @@ class AffinePrinter:
         match atom:
             case Var(name):
                 scope = next((s for s in reversed(self.scopes) if s.var == name), None)
-                if scope is None:
-                    return 0, self._largest_size
-                return self._partial_sums(scope.low)[0], self._partial_sums(scope.high - 1)[1]
+                return (0, self._largest_size) if scope is None else self._ends_of(scope)
             case Floor(numerator, denominator):
                 low, high = self._partial_sums(numerator)
                 return low // denominator, high // denominator
@@ -166,6 +169,15 @@ class AffinePrinter:
                 return 0, prod(self._ends(f)[1] for f in factors)
             case _:
                 assert_never(atom)
+
+    def _ends_of(self, scope: Scope) -> tuple[int, int]:
+        """The least and the largest value of a variable, looked up as long as it is in scope."""
+        known = self._ends_in.get(scope.var)
+        if known is not None and known[0] is scope:
+            return known[1]
+        ends = self._partial_sums(scope.low)[0], self._partial_sums(scope.high - 1)[1]
+        self._ends_in[scope.var] = scope, ends
+        return ends
 
     @contextmanager
     def _long(self) -> Iterator[None]:
