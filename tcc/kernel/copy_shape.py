@@ -136,7 +136,7 @@ def _width(state: State, tile: Tile) -> int:
 
 def _limits_of_last(tile: Tile) -> list[Affine]:
     """The limits that the last coordinate takes part in, at its start: they cut vectors."""
-    lane = "lane"
+    lane = "last coordinate"  # no size has a space in its name
     *outer, _ = (const(0) for _ in tile.extents)
     limits = tile.limits(tile.probe, (*outer, var(lane)))
     return [limit.without((lane,)) for limit in limits if lane in limit.variables]
