@@ -21,13 +21,15 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tcc.cli import main
+from tests.fuzz.watched import strange, watched
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED = (0, 1, 2, 3, 4)
 LONGEST_S = 20.0
 """CPU time of one call."""
 LONGEST_LINE = 2000
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What moves the cursor of a terminal, or turns the order of the text around."""
 TELLING = ("cache", "check", "explain", "targets", "options", "passes")
 """Commands whose stdout people read."""
 
@@ -64,13 +66,15 @@ def check(call: Call, folder: Path, kind: str) -> int:
         (folder / name).write_bytes(data)
     before = _listing(folder)
     began = time.process_time()
-    with _inside(folder) as streams:
+    with _inside(folder) as streams, watched() as seen:
         code = main(call.words)
     took = time.process_time() - began
     err = streams[1].buffer.getvalue().decode("utf-8", "replace")
     broken = _broken(call, code, err, took, _listing(folder) - before)
     if call.words[0] in TELLING and CONTROL.search(streams[0].buffer.getvalue().decode()):
         broken = broken or "a control character on stdout"
+    if found := strange(seen, folder):
+        broken = broken or f"does {found[0]}"
     if broken:
         (CASES / f"{kind}.json").write_text(call.json(broken))
         raise AssertionError(f"{broken}\n{err}")
