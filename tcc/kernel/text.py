@@ -69,7 +69,9 @@ class Printer(AffinePrinter):
             case ir.Const(value, type):
                 return literal(value, type)
             case ir.Int(value):
-                return self.affine_part(value)
+                part = self.affine_part(value)
+                # Which it does not leave; a helper function takes operands of one type.
+                return (f"(int){wrap(part, UNARY)}", UNARY) if self.leaves_int(value) else part
             case ir.Load(buffer, index):
                 element = self.element(buffer, index)
                 return f"__ldg(&{element})" if is_cached(buffer) else element, ATOM
@@ -289,6 +291,8 @@ class Printer(AffinePrinter):
     def _subscript(self, expression: ir.Expression) -> Part:
         """A signed subscript: its outermost sums and products are elements, and do not wrap."""
         match expression:
+            case ir.Int(value):
+                return self.affine_part(value)
             case ir.Binary("+" | "-" | "*" as operator, left, right, type) if type.bits >= INT_BITS:
                 level = PRECEDENCE[operator]
                 parts = self._subscript(left), self._subscript(right)

@@ -212,3 +212,18 @@ def test_unsigned_subscripts_are_widened() -> None:
     load = ir.Load(buffer(T.UINT32), (var("i"), var("j")))
     array = ir.Buffer("a", ir.Space.GLOBAL, I32, (const(3), var("N")))
     assert printer().offset(array, (load, var("j"))) == f"(long long){text(load)} * N + j"
+
+
+def test_an_int_stays_one() -> None:
+    """Forms that may leave int on the way are computed in long long, and helpers are templates."""
+    known = Printer({"N": (1, None)}, set(), largest_size=2**31 - 1)
+    known.scopes.append(Scope("i", const(0), var("N")))
+    sum = ir.Int(var("i") + var("N"))
+    least = ir.Binary("min", sum, ir.Const(3, T.INT32), T.INT32)
+    assert known.value(least) == "minimum((int)((long long)N + (long long)i), 3)"
+    whole = ir.Buffer("A", ir.Space.GLOBAL, T.FLOAT32, (var("N"),))
+    assert known.element(whole, (sum,)) == "A[(long long)N + (long long)i]"
+    endless = Printer({}, set())
+    endless.scopes.append(Scope("i", const(0), const(2**31)))
+    assert endless.value(ir.Int(var("i"))) == "i"
+    assert endless.value(ir.Int(var("i") + 1)) == "(int)((long long)i + 1LL)"
