@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc.affine import Affine, Interval
+from tcc.affine import Affine, Extremum, Interval
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,30 @@ def smallest(
     """A lower bound of an expression at every point of the scopes (outermost first), or None.
 
     Variables that occur linearly are replaced by their extremes from the inside out, so that
-    symbolic bounds cancel; what is left is bounded by intervals. Nothing is known of a variable
-    that is neither in scope nor a size.
+    symbolic bounds cancel; what is left is bounded by intervals. Of a loop from the larger of two
+    bounds, or to the smaller, either bound will do. Nothing is known of a variable that is neither
+    in scope nor a size.
     """
-    for scope in reversed(scopes):
+    for position, scope in reversed(list(enumerate(scopes))):
         factor = expression.coefficient(scope.var)
-        if scope.var in expression.without((scope.var,)).variables:
+        rest = expression.without((scope.var,))
+        if scope.var in rest.variables:
             return interval(expression, scopes, sizes)[0]
         if factor:
-            end = scope.low if factor > 0 else scope.high - 1
-            expression = expression.without((scope.var,)) + end * factor
+            outer = scopes[:position]
+            ends = _parts(scope.low, "max") if factor > 0 else _parts(scope.high - 1, "min")
+            found = [smallest(rest + end * factor, outer, sizes) for end in ends]
+            return max((low for low in found if low is not None), default=None)
     return expression.bounds(sizes)[0]
+
+
+def _parts(bound: Affine, kind: str) -> tuple[Affine, ...]:
+    """Forms that are at most a maximum, or at least a minimum; the bound itself at the end."""
+    match bound.terms:
+        case ((Extremum(found, items), 1),) if found == kind:
+            return (*(item + bound.constant for item in items), bound)
+        case _:
+            return (bound,)
 
 
 def interval(

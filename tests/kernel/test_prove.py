@@ -72,6 +72,20 @@ def test_bounds_that_cancel() -> None:
     assert smallest(n * 2 - i - j - 2, scopes, sizes) == 0
 
 
+def test_loops_along_a_diagonal() -> None:
+    """Either bound of a loop from a maximum to a minimum is one."""
+    d, i, n, m = (var(x) for x in ("d", "i", "N", "M"))
+    scopes = (
+        Scope("d", const(0), n + m - 1),
+        Scope("i", maximum(d - m + 1, const(0)), minimum(n, d + 1)),
+    )
+    sizes = {"N": (1, None), "M": (1, None)}
+    for inside in (i, n - 1 - i, d - i, m - 1 - (d - i)):
+        assert holds(inside, scopes, sizes)
+        assert not holds(inside - 1, scopes, sizes)
+    assert not holds(m - 2 - i, scopes, sizes)
+
+
 def test_sizes_have_their_ranges_and_strangers_none() -> None:
     assert holds(var("N") - 1, (), {"N": (1, None)})
     assert not holds(var("N") - 2, (), {"N": (1, None)})
