@@ -9,7 +9,10 @@ from tcc.kernel.values import cast
 
 
 def fetch(state: State, promotion: Promotion) -> list[ir.Statement]:
-    """Load a promoted tensor at every point where the kernel writes it; nothing elsewhere."""
+    """Load a promoted tensor at every point where the kernel writes it; zero elsewhere.
+
+    Loops over k-tiles compute at all points of a thread, and no value must be undefined.
+    """
     points = state.points
     tensor = state.context.tensor(promotion.tensor)
     register = state.registers[promotion.tensor]
@@ -22,6 +25,9 @@ def fetch(state: State, promotion: Promotion) -> list[ir.Statement]:
         return [ir.Store(register, points.register_index, cast(value, register.type))]
 
     def point() -> list[ir.Statement]:
-        return points.inside([*points.tile_guards(), *points.guards(writer, indices)], load)
+        found = points.inside([*points.tile_guards(), *points.guards(writer, indices)], load)
+        if points.count == 1 or not any(isinstance(s, ir.If) for s in found):
+            return found
+        return [ir.Store(register, points.register_index, ir.Const(0, register.type)), *found]
 
     return points.everywhere(point)

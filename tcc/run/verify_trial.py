@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from tcc.artifact import Artifact
 from tcc.errors import RunError
 from tcc.options import VerifyOptions
 from tcc.run.device import Array, Device
-from tcc.run.findings import FindingKind
+from tcc.run.findings import Finding, FindingKind
 from tcc.run.host import HostDevice, Order
 from tcc.run.verify_bound import Response, noise_response, relative_bounds
 from tcc.run.verify_compare import Comparison, compare, differing, poisoned
@@ -194,11 +195,20 @@ class _Run:
             found = device.check(self._pair.reference, inputs, sizes).findings
         except RunError:
             return None
-        read = next((f for f in found if f.kind is FindingKind.OUT_OF_BOUNDS), None)
+        read = next((f for f in found if self._is_outside(f)), None)
         if read is None:
             return None
         statement = () if read.statement is None else (f"in `{read.statement}`",)
         return Failure(f"the program itself {read.message}", statement, Kind.PROGRAM)
+
+    def _is_outside(self, found: Finding) -> bool:
+        """Whether it is outside of its tensor; behind one of the workspace nothing is written."""
+        if found.kind is not FindingKind.UNINITIALISED or found.index is None:
+            return found.kind is FindingKind.OUT_OF_BOUNDS
+        if found.tensor not in self._program.temporaries:
+            return False
+        shape = self._program.tensors[found.tensor].shape
+        return found.index[0] >= math.prod(e.evaluate(self._domain.sizes) for e in shape)
 
     @cached_property
     def expected(self) -> Expected:
