@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import assert_never
@@ -106,27 +106,27 @@ class AffinePrinter:
             case Floor(numerator, denominator):
                 return self._divide("/", numerator, denominator)
             case Extremum(kind, items):
-                if any(map(self.leaves_int, items)):
-                    with self._long():
-                        return self.minmax(kind, [self.affine(i) for i in items])
-                return self.minmax(kind, [self.affine(i) for i in items])
+                is_long = any(map(self.leaves_int, items))
+                return self._as_int(
+                    lambda: self.minmax(kind, [self.affine(i) for i in items]), is_long=is_long
+                )
             case Product(factors):
                 return _multiple(1, [self._factor(f) for f in factors])
             case _:
                 assert_never(atom)
 
     def _divide(self, operator: str, numerator: Affine, denominator: int) -> Part:
+        is_long = self.leaves_int(numerator)
+        return self._as_int(
+            lambda: self._quotient(operator, numerator, denominator), is_long=is_long
+        )
+
+    def _quotient(self, operator: str, numerator: Affine, denominator: int) -> Part:
         low = self.lowest(numerator)
         if low is not None and low >= 0:
-            return f"{self.factor(numerator)} {operator} {denominator}", PRODUCT
+            return f"{self.factor(numerator)} {operator} {self._number(denominator)}", PRODUCT
         function = "floor_div" if operator == "/" else "floor_mod"
         self.helpers.add(function)
-        if self.leaves_int(numerator):
-            with self._long():
-                return self._floor_call(function, numerator, denominator)
-        return self._floor_call(function, numerator, denominator)
-
-    def _floor_call(self, function: str, numerator: Affine, denominator: int) -> Part:
         return f"{function}({self.affine(numerator)}, {self._number(denominator)})", ATOM
 
     # -- more than an int ------------------------------------------------------------------
@@ -178,6 +178,17 @@ class AffinePrinter:
         ends = self._partial_sums(scope.low)[0], self._partial_sums(scope.high - 1)[1]
         self._ends_in[scope.var] = scope, ends
         return ends
+
+    def _as_int(self, make: Callable[[], Part], *, is_long: bool) -> Part:
+        """What `make` prints; where only its operands are long, an int again.
+
+        A sum that takes it as an int has no long term, and all operands of a helper one type.
+        """
+        if self._is_long or not is_long:
+            return make()
+        with self._long():
+            part = make()
+        return f"(int){wrap(part, UNARY)}", UNARY
 
     @contextmanager
     def _long(self) -> Iterator[None]:

@@ -11,20 +11,21 @@ from tests.agreement import oracle, run_both_orders
 from tests.frontend.elaborated import program
 
 WRAPPING = """
-def f(float(64) A, float(N) B) -> (Hash, Quotient, Condition, Value, Nested, Extremum) {
+def f(float(64) A, int(N) B) -> (Hash, Quotient, Condition, Value, Nested, Extremum, Helper) {
     Hash(i) = A((i * 1103515245) % 64) where i in 0:N
     Quotient(i) = (i * 1000000) / 7 where i in 0:N
     Condition(i) = i * 1000000 < 0 ? A(0) : A(1) where i in 0:N
     Value(i) = N * i * 1000000 where i in 0:N
     Nested(i) = A(i % 4 + (7 - i * 1103515245) % 16) where i in 0:N
     Extremum(i) = A(max(min(i * 1103515245, 63), 0)) where i in 0:N
+    Helper(i) = A(max(B(i), (i + 2147483644) % 2147483647) % 64) where i in 0:N
 }
 """
 
 
 def test_results_wrap():
     kernel = tcc.compile(WRAPPING, sizes={"N": 5000})
-    data = {"A": np.arange(64, dtype=np.float32), "B": np.zeros(5000, np.float32)}
+    data = {"A": np.arange(64, dtype=np.float32), "B": np.arange(5000, dtype=np.int32)}
     want = oracle(kernel.compilation.program, data, {})
     want.assert_agrees(run_both_orders(kernel, data))
 
