@@ -170,6 +170,19 @@ def index_loads(measured: Measured) -> float:
     )
 
 
+def loads_per_row(measured: Measured) -> float:
+    """Loads that are no 128-bit ones, for each of these: rows are read by no others."""
+    found = [f.whole.widths("LDG") for f in measured.fast or measured.kernels]
+    wide = [w.get(WIDEST_BITS, 0) for w in found]
+    return max((sum(w.values()) - n) / n if n else inf for w, n in zip(found, wide, strict=True))
+
+
+def narrow_stores(measured: Measured) -> float:
+    """Instructions that store less than 128 bits to global memory."""
+    found = [f.whole.widths("STG") for f in measured.fast or measured.kernels]
+    return sum(n for widths in found for bits, n in widths.items() if bits < WIDEST_BITS)
+
+
 def _tiles(measured: Measured, tile: int, dim: str) -> int:
     return -(-measured.workload.all_sizes[dim.upper()] // tile)
 
@@ -190,7 +203,7 @@ GEMMS = ("gemm", "gemm bias relu")
 CONVS = ("conv 58 to 56", "conv 56 to 54", "conv 30 to 28", "conv 28 to 26")
 WINDOWS = ("depthwise conv", "max pool", "avg pool", "jacobi 2d", "heat 3d")
 ROWS = ("softmax", "layer norm", "group norm", "group norm large")
-BAGS = ("1lut", "2lut")
+BAGS = ("1lut", "1lut open sizes", "2lut", "2lut open sizes")
 TILED = (*GEMMS, "gemm open sizes", "gemm nt", "gemm tn", "gemm tt", *CONVS, "tbmm")
 
 BARS: tuple[Bar, ...] = (
@@ -203,7 +216,7 @@ BARS: tuple[Bar, ...] = (
     *at_most(0, "bytes of local memory", local, *TILED, "mlp layer", *WINDOWS, *ROWS),
     *at_most(0, "bytes of local memory", local, "full reduction", *BAGS),
     *at_most(1, "barriers for each k-tile", barriers, *TILED, "mlp layer"),
-    *at_most(1, "kernels", kernels, *TILED, "mlp layer", *WINDOWS, *ROWS, "1lut"),
+    *at_most(1, "kernels", kernels, *TILED, "mlp layer", *WINDOWS, *ROWS, *BAGS[:2]),
     *at_least(85, "multiply-adds in the main loop, percent", fma_percent, "gemm open sizes"),
     *at_least(85, "multiply-adds in the main loop, percent", fma_percent, "gemm nt", "gemm tn"),
     *at_least(85, "multiply-adds in the main loop, percent", fma_percent, "gemm tt", *CONVS),
@@ -228,6 +241,8 @@ BARS: tuple[Bar, ...] = (
     *at_most(1, "elements fetched for each input element", input_reads, "full reduction"),
     *at_least(128, "bytes of a looked-up row read at once", row_bytes, *BAGS),
     *at_most(1, "times that the indices of a row are loaded", index_loads, *BAGS),
+    *at_most(1, "loads of indices for each 128-bit load of a row", loads_per_row, *BAGS),
+    *at_most(0, "stores narrower than 128 bits", narrow_stores, *BAGS),
 )
 
 MISSED: dict[tuple[str, str], str] = {}

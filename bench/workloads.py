@@ -44,7 +44,8 @@ class Workload:
 
 _CUBE = {"M": 1024, "N": 1024, "K": 1024}
 _FILTER = {"N": 32, "C": 64, "M": 64, "KH": 3, "KW": 3}
-_BAGS = {"B": 128, "D": 64}
+_BAG = {"B": 128, "D": 64, "L": 50, "E": 10_000_000}
+_BAGS = {"B": 128, "D": 64, "L1": 50, "E1": 10_000_000, "L2": 50, "E2": 10_000_000}
 
 WORKLOADS: tuple[Workload, ...] = (
     Workload("gemm", "gemm", _CUBE),
@@ -73,13 +74,10 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("group norm", "group_norm", {"N": 4, "G": 32, "D": 16, "H": 12, "W": 12}),
     Workload("group norm large", "group_norm", {"N": 32, "G": 32, "D": 16, "H": 48, "W": 48}),
     Workload("full reduction", "full_reduction", {"N": 1 << 24}),
-    Workload("1lut", "lut", {**_BAGS, "L": 50, "E": 10_000_000}, indices={"I": "E"}),
-    Workload(
-        "2lut",
-        "lut2",
-        {**_BAGS, "L1": 50, "E1": 10_000_000, "L2": 50, "E2": 10_000_000},
-        indices={"I1": "E1", "I2": "E2"},
-    ),
+    Workload("1lut", "lut", _BAG, indices={"I": "E"}),
+    Workload("1lut open sizes", "lut", at=_BAG, indices={"I": "E"}),
+    Workload("2lut", "lut2", _BAGS, indices={"I1": "E1", "I2": "E2"}),
+    Workload("2lut open sizes", "lut2", at=_BAGS, indices={"I1": "E1", "I2": "E2"}),
 )
 
 

@@ -6,6 +6,7 @@ against every bar. The same kernels compute the right thing on the host device.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bench.bars import BARS, MISSED, Bar
@@ -104,7 +105,11 @@ def test_verified_at_small_sizes(name: str) -> None:
     _verified(workload(name), SMALL[name], awkward=1, blocks=None)
 
 
-LARGE = [w.name for w in WORKLOADS if w.sizes and w.name not in ("1lut", "2lut")]
+LARGE = [w.name for w in WORKLOADS if w.sizes and not w.indices]
+OPEN = [w.name for w in WORKLOADS if w.at and not w.indices]
+BAGS = [w.name for w in WORKLOADS if w.indices]
+SHORT_TABLE = 100_000
+"""Rows of a table that the reference kernel can be run with."""
 
 
 @pytest.mark.slow
@@ -112,6 +117,59 @@ LARGE = [w.name for w in WORKLOADS if w.sizes and w.name not in ("1lut", "2lut")
 def test_verified_at_its_sizes(name: str) -> None:
     given = workload(name)
     _verified(given, dict(given.sizes), awkward=3, blocks=16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPEN)
+def test_open_sizes_are_verified_at_their_sizes(name: str) -> None:
+    given = workload(name)
+    options = options_of_data("<sizes>", {"verify": {"sizes": [dict(given.at)]}})
+    request = request_of(Source(given.path.name, given.path.read_text()), None, {}, options, None)
+    outcome = verify(request, device="host", check=False, blocks=16, seed=1, awkward=5)
+    assert outcome.ok, outcome.text()
+    assert dict(outcome.trials[0].sizes) == dict(given.at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BAGS)
+def test_sums_of_looked_up_rows_at_their_sizes(name: str) -> None:
+    """The whole table is there, and zero but for the rows that are looked up."""
+    given = workload(name)
+    kernel = given.compile("sm_90")
+    random = np.random.default_rng(1)
+    arrays: dict[str, np.ndarray] = {}
+    wanted: list[np.ndarray] = []
+    for index, size in given.indices.items():
+        digit = index.removeprefix("I")
+        rows, length = given.all_sizes[size], given.all_sizes[f"L{digit}"]
+        where = random.integers(0, rows, (given.all_sizes["B"], length)).astype(np.int32)
+        where[0, :2] = 0, rows - 1
+        table = np.zeros((rows, given.all_sizes["D"]), np.float32)
+        values = random.integers(-8, 9, (where.size, table.shape[1]))
+        table[where.ravel()] = values
+        arrays |= {f"LUT{digit}": table, index: where}
+        wanted.append(table[where].sum(1))
+    results = kernel.run(arrays, device="host")
+    for got, want in zip(results.values(), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BAGS)
+def test_sums_of_looked_up_rows_at_awkward_sizes(name: str) -> None:
+    """With tables that the reference kernel can be run with as well; their length is in no kernel."""
+    given = workload(name)
+    tables = dict.fromkeys(given.indices.values(), SHORT_TABLE)
+    small = Workload(name, given.program, {**given.sizes, **tables}) if given.sizes else given
+    assert small.compile("sm_90").cuda_source == given.compile("sm_90").cuda_source
+    at = {**given.all_sizes, **tables}
+    if given.sizes:
+        _verified(given, at, awkward=5, blocks=None)
+        return
+    options = options_of_data("<sizes>", {"verify": {"sizes": [at]}})
+    request = request_of(Source(given.path.name, given.path.read_text()), None, {}, options, None)
+    outcome = verify(request, device="host", check=False, blocks=None, seed=1, awkward=9)
+    assert outcome.ok, outcome.text()
 
 
 def test_scheduling_is_quick() -> None:

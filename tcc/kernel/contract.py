@@ -25,7 +25,7 @@ from tcc.kernel.values import Reader, Values, combine
 from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance
 from tcc.sched.plan import AXES, Staging
-from tcc.sched.reuse import Chain, Operand, gathers_staged
+from tcc.sched.reuse import Chain, Operand, copied_in_turn, is_index
 
 DOUBLE = 2
 """Stages of a double buffer through registers; more are asynchronous copies."""
@@ -51,7 +51,7 @@ class _Contraction:
         self._operands = {read: o for o in chain.operands for read in o.reads}
         deep = self._steps.linear and self._steps.count != const(1)
         shared = [o for o in chain.operands if state.plan.stage(o.tensor) is Staging.SHARED]
-        waits = gathers_staged(chain, {o.tensor for o in shared})
+        waits = copied_in_turn(chain, {o.tensor for o in shared})
         self._stages = state.plan.pipeline if deep and not waits else 1
         self._tiles: dict[Operand, Tile] = {}
         for operand in shared:
@@ -59,12 +59,21 @@ class _Contraction:
             if operand.gather is not None:
                 way = through(state, chain, operand.gather, self._tiles)
             self._tiles[operand] = shared_tile(state, self._steps, operand, self._stages, way)
+        self._copied = self._used_by_copies()
         self._phases = self._phases_of_copies()
         self._copies = [c for phase in self._phases for c in phase]
         self._outside = min(state.loops_outside, len(self._steps.moving))
         lowered = (state.context.statements[u.statement] for u in chain.updates)
         targets = {each.statement.target for each in lowered}
         self._results = [p for p in state.promotions if p.tensor in targets]
+
+    def _used_by_copies(self) -> frozenset[Operand]:
+        """The indices that only copies of rows to shared memory use."""
+        chain = self._chain
+        others = [o.gather for o in chain.operands if o not in self._tiles and o.gather is not None]
+        inside = frozenset().union(*(g.indices for g in others))
+        found = (o for o in chain.operands if is_index(o, chain))
+        return frozenset(o for o in found if not inside.intersection(o.reads))
 
     def _phases_of_copies(self) -> list[list[TileCopy]]:
         """The copies; those of a later phase look up their places in what those before copy."""
@@ -201,7 +210,7 @@ class _Contraction:
             body: list[ir.Statement] = []
             fragments: dict[Operand, Fragment] = {}
             for operand in self._chain.operands:
-                if state.plan.stage(operand.tensor) is Staging.GLOBAL:
+                if state.plan.stage(operand.tensor) is Staging.GLOBAL or operand in self._copied:
                     continue
                 tile, gathered = self._tiles.get(operand), None
                 if operand.gather is not None and tile is None:

@@ -77,13 +77,8 @@ def level(operand: Operand, shared: frozenset[Operand]) -> int:
     """How many copies to shared memory must be done before that of an operand can begin."""
     if operand.gather is None:
         return 0
-    inside = {
-        (operand.gather.statement, e)
-        for s in operand.gather.read.subscripts
-        for e in tir.walk(s)
-        if isinstance(e, tir.Read)
-    }
-    before = [o for o in shared if o is not operand and inside & set(o.reads)]
+    inside = operand.gather.indices
+    before = [o for o in shared if o is not operand and inside.intersection(o.reads)]
     return max((1 + level(o, shared) for o in before), default=0)
 
 

@@ -11,6 +11,7 @@ from tcc.kernel.affines import affines
 from tcc.kernel.context import Context
 from tcc.kernel.contract import contract
 from tcc.kernel.fetch import fetch
+from tcc.kernel.lane_vectors import LaneVectors
 from tcc.kernel.points import Make, parallel_iterators
 from tcc.kernel.promote import reads
 from tcc.kernel.row_window import RowWindows
@@ -70,6 +71,7 @@ class _Kernel:
         self._tiled = frozenset() if shared else frozenset(p.dim for p in state.plan.loops)
         self._windows = Windows(state)
         self._rows = RowWindows(state)
+        self._vectors = LaneVectors(state)
 
     # -- the whole kernel ------------------------------------------------------------------
 
@@ -190,7 +192,9 @@ class _Kernel:
         lowered = self._context.statements[instance.statement]
         if lowered.part is Part.INIT and lowered.statement.target in self._unguarded:
             return self._points.everywhere(lambda: [self._store(instance)])
-        return self._everywhere(instance, instance.iterators, lambda: [self._store(instance)])
+        store: Make = lambda: [self._store(instance)]  # noqa: E731 - used twice
+        vectors = self._vectors.at_points(instance, lambda: self._values(instance), store)
+        return vectors or self._everywhere(instance, instance.iterators, store)
 
     def _everywhere(
         self, instance: Instance, wanted: Mapping[str, Affine], make: Make
@@ -277,7 +281,7 @@ class _Kernel:
 
         def read(node: tir.Read, index: tuple[Affine | ir.Expression, ...]) -> ir.Expression:
             kept = self._windows.load(node, instance) or self._rows.load(node, instance)
-            return kept or self._read(node, index)
+            return kept or self._vectors.load(node) or self._read(node, index)
 
         return Values(self._context, point, read)
 

@@ -11,9 +11,10 @@ from tcc.kernel.context import Context, is_wide
 from tcc.kernel.emit import Fast
 from tcc.kernel.lower import lower
 from tcc.kernel.simplify import simplify
-from tcc.sched.nest import Nest
+from tcc.sched.gathers import picked_rows
+from tcc.sched.nest import KernelNest, Nest
 from tcc.sched.plan import Plan
-from tcc.sched.reuse import Operand, chains
+from tcc.sched.reuse import Chain, chains
 from tcc.sched.row_stage import index_tensors
 from tcc.sched.scop import Scop
 
@@ -58,28 +59,30 @@ def lower_all(
 
 
 def _row_sizes(nest: Nest, program: tir.Program) -> tuple[str, ...]:
-    """The open sizes that are row lengths of tensors which tiled reductions read or write.
+    """The open sizes that are row lengths of tensors which kernels read or write in vectors.
 
-    Only where all their subscripts are single loops: windows shift rows by less than a vector.
+    Only where all subscripts of tiled reductions are single loops: windows shift rows by less than
+    a vector.
     """
     found: dict[str, None] = {}
     for kernel in nest.kernels:
-        indices = index_tensors(kernel, program)
-        for chain in chains(kernel, program):
-            for operand in chain.operands:
-                if any(len(f.terms) > 1 for f in operand.forms):
-                    return ()
-            names = [o.tensor for o in chain.operands if _in_rows(o) and o.tensor not in indices]
-            names += [s.target for s in program.statements]
-            for name in names:
-                shape = program.tensors[name].shape
-                if shape and len(shape[-1].terms) == 1 and not shape[-1].constant:
-                    atom, factor = shape[-1].terms[0]
-                    if isinstance(atom, Var) and factor == 1:
-                        found[atom.name] = None
+        own = chains(kernel, program)
+        if any(len(f.terms) > 1 for c in own for o in c.operands for f in o.forms):
+            return ()
+        for name in _in_vectors(kernel, own, program):
+            shape = program.tensors[name].shape
+            if shape and len(shape[-1].terms) == 1 and not shape[-1].constant:
+                atom, factor = shape[-1].terms[0]
+                if isinstance(atom, Var) and factor == 1:
+                    found[atom.name] = None
     return tuple(s for s in program.sizes if s in found)
 
 
-def _in_rows(operand: Operand) -> bool:
-    """Whether an operand has neighbouring elements along a row of its tensor."""
-    return operand.gather is None or operand.gather.runs_along_memory
+def _in_vectors(kernel: KernelNest, own: tuple[Chain, ...], program: tir.Program) -> list[str]:
+    """The tensors with rows that tiled reductions use or data picks, and what is written then."""
+    indices = index_tensors(kernel, program)
+    operands = (o for c in own for o in c.operands if o.tensor not in indices)
+    read = [o.tensor for o in operands if o.gather is None or o.gather.runs_along_memory]
+    picked = [tensor for tensor, _ in picked_rows(kernel, program)]
+    written = [s.target for s in program.statements] if own or picked else []
+    return [*read, *picked, *written]

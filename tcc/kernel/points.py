@@ -179,6 +179,37 @@ class Points:
                 body = (ir.For(name, const(0), const(extent), 1, unroll, body),)
         return list(body)
 
+    @property
+    def is_one(self) -> bool:
+        """Whether this is one of several register points, inside the loops over them."""
+        return self._at_one_point
+
+    def in_lanes(
+        self, conditions: list[Affine], before: list[ir.Statement], make: Make
+    ) -> list[ir.Statement]:
+        """As `everywhere`, with `before` ahead of the lanes of every vector.
+
+        Requires: the last dimension has lanes, and no condition has them in it.
+        """
+        lanes = self.frame.digits[-1]
+        with self._restored():
+            self._at_one_point = True
+            self._facts = self._facts | frozenset(conditions)
+            inside: tuple[ir.Statement, ...] = (*self._bind(), *make())
+        count = const(lanes.plan.inner)
+        body: tuple[ir.Statement, ...] = (
+            *before,
+            ir.For(lanes.inner or "", const(0), count, 1, True, inside),
+        )
+        if conditions:
+            body = (ir.If(tuple(conditions), body),)
+        for digit in reversed(self.frame.digits):
+            for name, extent in reversed(digit.registers):
+                if name != lanes.inner:
+                    unroll = self.count <= UNROLL_LIMIT
+                    body = (ir.For(name, const(0), const(extent), 1, unroll, body),)
+        return list(body)
+
     def bind(self) -> list[ir.Statement]:
         """Name the parallel dimensions for the whole thread; it has a single register point."""
         return self._bind()

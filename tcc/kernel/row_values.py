@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcc.affine import Affine, const, var
 from tcc.frontend import tir
@@ -15,7 +15,7 @@ from tcc.kernel.promote import reads, write_subscripts
 from tcc.kernel.row_points import Positions
 from tcc.kernel.row_stage import RowStages
 from tcc.kernel.state import State
-from tcc.kernel.values import Reader, cast
+from tcc.kernel.values import Reader, Values, cast
 from tcc.kernel.vector import divides, widths
 from tcc.sched.nest import Instance
 from tcc.sched.plan import RowPlan
@@ -49,12 +49,14 @@ class RowValues:
         self._plan = plan
         self._walk = walk
         self._kept: dict[tuple[str, Forms], Kept] = {}
+        self._picked: dict[tuple[str, tir.Read], Kept] = {}
         self._uses = self._count_uses()
         self._defined = self._defined_first()
 
     def enter(self, node: Pass) -> tuple[list[ir.Statement], list[ir.Statement]]:
         """Register arrays that a pass declares; vector loads before the lanes of a trip."""
         self._kept = {key: kept for key, kept in self._kept.items() if kept.whole}
+        self._picked = {}
         declared: list[ir.Statement] = []
         loads: list[ir.Statement] = []
         for instance in node.instances:
@@ -63,6 +65,7 @@ class RowValues:
             if lowered.part is not Part.INIT:
                 for read in unconditional_reads(lowered.statement.value):
                     self._load_once(instance, read, loads, declared)
+                    self._load_picked(instance, read, loads, declared)
         return declared, loads
 
     def target(self, instance: Instance) -> Kept | None:
@@ -83,6 +86,7 @@ class RowValues:
                 return cast(ir.Load(state.registers[node.tensor], ()), node.type)
             forms = _forms(instance, node)
             kept = self._kept.get((node.tensor, forms)) if forms is not None else None
+            kept = kept or self._picked.get((instance.statement, node))
             if kept is not None:
                 return ir.Load(kept.buffer, kept.index)
             staged = self._stages.load(node, instance, self._walk.values)
@@ -146,6 +150,38 @@ class RowValues:
             fetch = ir.Store(kept.buffer, kept.index, ir.Load(buffer, index))
             loads.append(ir.For(lane, const(0), const(self._plan.vector), 1, True, (fetch,)))
         self._kept[key] = kept
+
+    def _load_picked(
+        self,
+        instance: Instance,
+        read: tir.Read,
+        loads: list[ir.Statement],
+        declared: list[ir.Statement],
+    ) -> None:
+        """Load a vector of a row that data picks: the same row for all lanes."""
+        state, key = self._state, (instance.statement, read)
+        if _forms(instance, read) is not None or key in self._picked:
+            return
+        last = affine_form(read.subscripts[-1])
+        if last is None or state.is_written(read.tensor):
+            return
+        outer = (e for s in read.subscripts[:-1] for e in tir.walk(s))
+        names = {e.name for e in outer if isinstance(e, tir.Index)}
+        if any(self._form.loops[-1].name in instance.iterators[n].variables for n in names):
+            return
+        tensor, buffer = state.context.tensor(read.tensor), state.buffer(read.tensor)
+        along = self.at(last.substitute(instance.iterators) - tensor.origin[-1])
+        width = self._width(replace(buffer, shape=buffer.shape[-1:]), (along,))
+        if width == 1 or not divides(width, buffer.shape[-1]):
+            return
+        kept = self._array(tensor, declared, whole=False)
+        point = {i: self.at(instance.iterators[i]) for i in self._lowered(instance).iterators}
+        values = Values(state.context, point, self.reader(instance))
+        place = [values.subscript(read, k) for k in range(len(read.subscripts) - 1)]
+        first = self._at_first_lane
+        at = (*place, *first((along,)))
+        loads.append(ir.VectorMove(kept.buffer, first(kept.index), buffer, at, width))
+        self._picked[key] = kept
 
     def _array(self, tensor: tir.Tensor, declared: list[ir.Statement], *, whole: bool) -> Kept:
         """A register array for the thread's part of a row, or for one vector of it."""

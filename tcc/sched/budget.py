@@ -11,7 +11,7 @@ from tcc.frontend import tir
 from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
 from tcc.sched.plan import KernelPlan, Staging
-from tcc.sched.reuse import Chain, Operand, box, gathers_staged, order, source_of
+from tcc.sched.reuse import Chain, Operand, box, copied_in_turn, order, source_of
 from tcc.sched.row_stage import row_stages, stage_bytes
 from tcc.sched.rows import reduces, row_form
 from tcc.sched.windows import Window, windows
@@ -117,7 +117,7 @@ def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: Kernel
     if rows:
         padded = ceil(rows[-1] / unit) * unit
         rows[-1] = padded + (unit if lie[-1] != len(extents) - 1 else 0)
-    waits = gathers_staged(chain, {t for t, s in plan.staging if s is Staging.SHARED})
+    waits = copied_in_turn(chain, {t for t, s in plan.staging if s is Staging.SHARED})
     stages = plan.pipeline if _moves(chain, tiles) and not waits else 1
     return ceil(prod(rows) * type.bytes * stages / ACCESS_BYTES) * ACCESS_BYTES
 

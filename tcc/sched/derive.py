@@ -15,13 +15,13 @@ from math import prod
 from tcc.frontend import tir
 from tcc.sched import slices
 from tcc.sched.budget import needs, over_budget
-from tcc.sched.gathers import row_digits, whole_rows
+from tcc.sched.gathers import copies_rows, row_digits, whole_rows
 from tcc.sched.layout import capped, laid
 from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
-from tcc.sched.reuse import Chain, Operand, chains, gathers_staged, is_index
+from tcc.sched.reuse import Chain, Operand, chains, copied_in_turn, is_index
 from tcc.sched.row_plan import row_plan
 from tcc.sched.stage import stage_windows
 from tcc.sched.wishes import Wishes, none
@@ -41,6 +41,8 @@ SLICED_BLOCK = 512
 UNSHARED_BLOCK = 64
 """The smallest block where threads have nothing to share: two full warps."""
 POINTWISE_THREADS = 256
+OPEN_ROW_THREADS = 32
+"""Along rows of open length that data picks: most are short."""
 POINTWISE_LANES = 4
 POINTWISE_LEAST = 1 << 16
 """Points from which a thread takes a vector of them: fewer are spread over all threads."""
@@ -79,7 +81,7 @@ def derive(
         and any(True for _ in structured(kernel, tilable, program, wished))
     ):
         return None
-    return stage_windows(kernel, program, pointwise(kernel, wished), wished)
+    return stage_windows(kernel, program, pointwise(kernel, program, wished), wished)
 
 
 def candidates(
@@ -116,25 +118,35 @@ def structured(
     return _Space(kernel, found, program, wished).plans()
 
 
-def pointwise(kernel: KernelNest, wished: Wishes) -> KernelPlan:
+def pointwise(kernel: KernelNest, program: tir.Program, wished: Wishes) -> KernelPlan:
     """One vector of points a thread; threads along the last dimensions, blocks over the rest."""
     dims = kernel.parallel
+    rows = bool(dims) and copies_rows(kernel, program, dims[-1])
     plans: dict[str, DimPlan] = {}
     left = POINTWISE_THREADS
     for place, dim in enumerate(reversed(dims)):
         threads = wished.threads_at(place)
-        outer, inner = wished.digits(len(dims) - 1 - place) or (1, _lanes(dim, place, kernel))
+        outer, inner = wished.digits(len(dims) - 1 - place) or (
+            1,
+            _lanes(dim, place, kernel, open_rows=rows),
+        )
         if threads is None:
             threads = min(left, _power_above(-(-extent_of(dim.extent) // (outer * inner))))
+            if place == 0 and rows and not dim.extent.is_constant:
+                threads = min(threads, OPEN_ROW_THREADS)
             left //= threads
         plans[dim.name] = _placed(laid(dims, dim, threads, outer, inner), place, wished)
     laid_out = capped([plans[d.name] for d in dims], wished.blocks)
     return KernelPlan(kernel.name, laid_out)
 
 
-def _lanes(dim: Dim, place: int, kernel: KernelNest) -> int:
-    """Neighbouring points of one thread: a vector of the last dimension, where there are enough."""
-    whole = dim.extent.is_constant and dim.extent.value % POINTWISE_LANES == 0
+def _lanes(dim: Dim, place: int, kernel: KernelNest, *, open_rows: bool) -> int:
+    """Neighbouring points of one thread: a vector of the last dimension, where there are enough.
+
+    With `open_rows` a length that is not known counts as a multiple of it, with kernels for others.
+    """
+    known = dim.extent.is_constant
+    whole = dim.extent.value % POINTWISE_LANES == 0 if known else open_rows
     points = prod(extent_of(d.extent) for d in kernel.parallel)
     return POINTWISE_LANES if place == 0 and whole and points >= POINTWISE_LEAST else 1
 
@@ -272,7 +284,7 @@ class _Space:
 
     def _depths(self, staging: tuple[tuple[str, Staging], ...]) -> tuple[int, ...]:
         shared = {t for t, s in staging if s is Staging.SHARED}
-        if not shared or any(gathers_staged(c, shared) for c in self._chains):
+        if not shared or any(copied_in_turn(c, shared) for c in self._chains):
             return (1,)
         return (self._wished.pipeline,) if self._wished.pipeline else PIPELINES
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
+from tcc.affine import Affine
 from tcc.frontend import tir
+from tcc.frontend.subscripts import affine_form
 from tcc.sched.model import extent_of
-from tcc.sched.nest import Dim
+from tcc.sched.nest import Dim, KernelNest, instances
 from tcc.sched.reuse import Chain, Operand
+from tcc.sched.windows import reads_of
 
 ACCESS_BYTES = 16
 WIDTHS = (4, 2, 1)
@@ -48,6 +51,21 @@ def whole_rows(found: Iterable[Chain], dims: tuple[Dim, ...]) -> str | None:
     walks = any(o.forms[-1].coefficient(name) == 1 for o in _rows(found))
     rows = prod(extent_of(d.extent) for d in dims[:-1])
     return name if walks and rows >= MANY_ROWS else None
+
+
+def copies_rows(kernel: KernelNest, program: tir.Program, along: Dim) -> bool:
+    """Whether a dimension walks rows of memory that data picks, in some read."""
+    return any(last.coefficient(along.name) == 1 for _, last in picked_rows(kernel, program))
+
+
+def picked_rows(kernel: KernelNest, program: tir.Program) -> Iterator[tuple[str, Affine]]:
+    """The tensors of which data picks rows, and where in these the kernel reads."""
+    for instance in instances(kernel.body):
+        for read in reads_of(instance, program):
+            forms = [affine_form(s) for s in read.subscripts]
+            last = forms[-1] if forms else None
+            if last is not None and None in forms:
+                yield read.tensor, last.substitute(instance.iterators)
 
 
 def _rows(found: Iterable[Chain]) -> Iterator[Operand]:

@@ -201,15 +201,16 @@ class _Evaluation:
     ) -> int:
         """How often a thread waits for indices and for the rows that these pick."""
         words = 0
-        for operand in (o for o in operands if o.gathered):
+        piped = self._plan.pipeline > 1 and tiles > 1
+        picked = [o for o in operands if o.gathered]
+        for operand in picked if not piped else (o for o in picked if not self._is_shared(o)):
             elements = prod(n for d, n in self._digits.items() if d in operand.used) * points
             if self._is_shared(operand):
                 elements = ceil(prod(self._box(operand, loops)) / self._threads)
             words += ceil(elements * operand.element_bytes / LANE_BYTES)
         if not words:
-            return 0
+            return 2 if picked else 0
         rounds = ceil(words / WAITING_REGISTERS)
-        piped = self._plan.pipeline > 1 and tiles > 1
         ahead = piped and all(self._is_shared(o) for o in operands if o.index)
         return tiles * rounds + 1 if ahead else tiles * (rounds + 1)
 

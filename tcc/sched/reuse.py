@@ -34,6 +34,12 @@ class Gather:
     dims: tuple[tuple[str, ...] | None, ...]
 
     @property
+    def indices(self) -> frozenset[tuple[str, tir.Read]]:
+        """The reads in its subscripts, at any depth, each with its statement."""
+        inside = (e for s in self.read.subscripts for e in tir.walk(s))
+        return frozenset((self.statement, e) for e in inside if isinstance(e, tir.Read))
+
+    @property
     def runs_along_memory(self) -> bool:
         """Whether neighbours in the last dimension of the dense tensor are neighbours in memory."""
         return self.dims[-1] is None
@@ -118,22 +124,18 @@ def chain(kernel: KernelNest, program: tir.Program, loop: Loop) -> Chain | None:
 
 def is_index(operand: Operand, chain: Chain) -> bool:
     """Whether an operand is read for the subscripts of gathers only."""
-    inside = {
-        (o.gather.statement, e)
-        for o in chain.operands
-        if o.gather is not None
-        for s in o.gather.read.subscripts
-        for e in tir.walk(s)
-    }
-    return inside.issuperset(operand.reads)
+    inside = (o.gather.indices for o in chain.operands if o.gather is not None)
+    return frozenset[tuple[str, tir.Read]]().union(*inside).issuperset(operand.reads)
 
 
-def gathers_staged(chain: Chain, shared: AbstractSet[str]) -> bool:
-    """Whether rows that a gather picks go to shared memory, where no k-tile is fetched ahead.
+def copied_in_turn(chain: Chain, shared: AbstractSet[str]) -> bool:
+    """Whether rows go to shared memory that are picked by what goes there, too.
 
-    Their places must be known before, and may be in shared memory themselves.
+    The indices must be there before the copy of the rows begins, so no k-tile is fetched ahead.
     """
-    return any(o.gather is not None and o.tensor in shared for o in chain.operands)
+    staged = [o for o in chain.operands if o.tensor in shared]
+    inside = [o.gather.indices for o in staged if o.gather is not None]
+    return any(found.intersection(o.reads) for o in staged for found in inside)
 
 
 def box(forms: tuple[Affine, ...], spans: Mapping[str, int]) -> tuple[tuple[int, int], ...]:

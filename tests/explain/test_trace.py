@@ -84,7 +84,11 @@ def test_transposed_loads_waste_sectors():
 
 
 def test_long_loops_are_cut_and_said_to_be():
-    found = spec("lut", B=64, D=32, L=1000, E=10)
+    lookup = """
+    def f(float(E, D) T, int32(B, L) I) -> (O) {
+        O(b, d) +=! I(b, l) < 0 ? 0.0 : T(I(b, l), d)
+    }"""
+    found = facts(lookup, {"B": 64, "D": 32, "L": 1000, "E": 10})
     (cut,) = found.trace.cuts.values()
     assert cut.shown == MOST_ITERATIONS < cut.total
 

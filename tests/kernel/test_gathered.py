@@ -84,6 +84,16 @@ def test_ways_to_copy(more: dict[str, Any]) -> None:
     agrees(compiled(BAG.format(type="float"), sizes, **plan(staging, **more)), sizes, check=True)
 
 
+@pytest.mark.parametrize("pipeline", [2, 3])
+def test_rows_are_fetched_ahead_where_their_indices_are_not_staged(pipeline: int) -> None:
+    sizes = {"E": 6, "D": 20, "B": 7, "L": 18}
+    staging = {"I": "register", "T": "shared"}
+    kernel = compiled(BAG.format(type="float"), sizes, **plan(staging, pipeline=pipeline))
+    assert f"shared_T[{pipeline}]" in kernel.cuda_source
+    assert "i_" not in kernel.cuda_source, "only copies need the indices"
+    agrees(kernel, sizes, check=True)
+
+
 def test_indices_come_before_the_rows_that_they_pick() -> None:
     """Two stages: a barrier after the copy of the indices, the next after that of the rows."""
     staging = {"I": "shared", "T": "shared"}
