@@ -10,6 +10,7 @@ from tcc.frontend import tir
 from tcc.options import PRESETS, Options, resolved
 from tcc.sched.budget import needs, over_budget
 from tcc.sched.derive import derive, structured
+from tcc.sched.idle import idle_in_plan
 from tcc.sched.nest import KernelNest, Nest
 from tcc.sched.plan import KernelPlan, Plan, Staging
 from tcc.sched.private import stays_private
@@ -45,7 +46,7 @@ def choose_plan(
     report.add(*_unknown_names(nest, program, options))
     plan = Plan(tuple(chooser.kernel(k) for k in nest.kernels))
     report.add(*_not_staged(plan, program, options))
-    return Chosen(plan, (*chooser.notes, *_idle(nest, program, plan, options)))
+    return Chosen(plan, (*chooser.notes, *idle_in_plan(nest, program, plan, options)))
 
 
 class _Chooser:
@@ -135,18 +136,6 @@ def _completed(wished: Wishes) -> Wishes:
     if wished.tile is None or wished.threads is not None or wished.registers is not None:
         return wished
     return replace(wished, threads=NAIVE.threads)
-
-
-def _idle(nest: Nest, program: tir.Program, plan: Plan, options: Options) -> Iterator[str]:
-    """The note that no loops are there to be tiled by one of the options."""
-    if not options.mapping.tile_imperfectly_nested:
-        return
-    both = zip(nest.kernels, plan.kernels, strict=True)
-    if not any(p.loops and chains(k, program)[1:] for k, p in both):
-        yield (
-            "`tile_imperfectly_nested` has no effect: "
-            "no kernel has several reductions whose loops `tile` cuts"
-        )
 
 
 def _unknown_names(nest: Nest, program: tir.Program, options: Options) -> Iterator[Diagnostic]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tcc.affine import Affine
+from tcc.frontend import tir
 from tcc.options import Options, resolved
 from tcc.sched import tree
 from tcc.sched.loop_form import factors_of
+from tcc.sched.nest import Nest
+from tcc.sched.plan import Plan, Staging
+from tcc.sched.reuse import chains
 from tcc.sched.scop import Scop
 
 
@@ -16,6 +20,28 @@ def idle_options(
 ) -> tuple[str, ...]:
     """A note for each given option of scheduling that changes nothing in a program's schedule."""
     return tuple(_idle(options, sizes, scop, schedule))
+
+
+def idle_in_plan(nest: Nest, program: tir.Program, plan: Plan, options: Options) -> Iterator[str]:
+    """A note for each given option of mapping that changes nothing in a program's plan."""
+    mapping = options.mapping
+    both = zip(nest.kernels, plan.kernels, strict=True)
+    if mapping.tile_imperfectly_nested and not any(
+        p.loops and chains(k, program)[1:] for k, p in both
+    ):
+        why = "no kernel has several reductions whose loops `tile` cuts"
+        yield f"`tile_imperfectly_nested` has no effect: {why}"
+    if mapping.match_library_calls and not any(p.row or p.sliced for p in plan.kernels):
+        why = "there is no reduction that has a point of its tile for every thread of a block"
+        yield f"`match_library_calls` has no effect: {why}"
+    if any(Staging.SHARED in dict(p.staging).values() for p in plan.kernels):
+        return
+    if mapping.use_shared_memory:
+        why = "no kernel reads anything that is worth a copy and fits"
+        yield f"`use_shared_memory` has no effect: {why}"
+    for name in ("shared_depth", "unroll_copy_shared"):
+        if getattr(mapping, name) is not None:
+            yield f"`{name}` has no effect: nothing is copied to shared memory"
 
 
 def _idle(

@@ -248,6 +248,25 @@ def test_fixed_parameters_give_the_same_kernels() -> None:
     assert fixed.plan == compiled(SOFTMAX, {"M": 300, "N": 500}).plan
 
 
+@pytest.mark.parametrize(
+    ("mapping", "why"),
+    [
+        ({"match_library_calls": True}, "there is no reduction that has a point"),
+        ({"use_shared_memory": True}, "no kernel reads anything"),
+        ({"shared_depth": 2}, "nothing is copied to shared memory"),
+        ({"unroll_copy_shared": True}, "nothing is copied to shared memory"),
+    ],
+)
+def test_a_copy_has_no_use_for_it(mapping: dict[str, object], why: str) -> None:
+    program = "def f(float(N, M) A) -> (B) { B(i, j) = A(i, j) }"
+    (note,) = compiled(program, {"N": 64, "M": 32}, **mapping).compilation.notes
+    (name,) = mapping
+    assert note.startswith(f"`{name}` has no effect: {why}")
+    used = {"tile": [16, 16, 16], "threads": [16], "use_shared_memory": True, **mapping}
+    notes = compiled(GEMM, SQUARE, **used).compilation.notes
+    assert not any(name in note for note in notes)
+
+
 def test_options_without_effect_are_noted() -> None:
     asked = {"tile_imperfectly_nested": True, "fix_parameters_before_scheduling": True}
     notes = compiled(GEMM, {}, **asked, tile=[32, 32, 8]).compilation.notes
