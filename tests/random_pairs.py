@@ -8,7 +8,7 @@ all plans of a subject. A plan goes through an options file, as a user would wri
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
@@ -41,16 +41,19 @@ UNOPTIMISED = Flavour(("-w", "-O0"))
 """Compiles in half the time; a program of this size runs in no time anyway."""
 
 _FUSION = (None, None, None, "max", "preserve3coincident", "min")
-_STRUCTURE = st.fixed_dictionaries(
-    {
-        "outer_schedule_fusion_strategy": st.sampled_from(_FUSION),
-        "intra_tile_schedule_fusion_strategy": st.sampled_from(_FUSION),
-        "outer_schedule_positive_orthant": st.sampled_from((None, None, "true")),
-        "fix_parameters_before_scheduling": st.sampled_from((None, None, "true")),
-        "split": st.sampled_from((None, None, None, "1", "2", "3")),
-        "check_bounds": st.sampled_from((None, None, "true")),
-    }
-)
+_RARELY: Mapping[str, tuple[str | None, ...]] = {
+    "outer_schedule_fusion_strategy": _FUSION,
+    "intra_tile_schedule_fusion_strategy": _FUSION,
+    "outer_schedule_allow_skewing": (None, None, "true"),
+    "intra_tile_schedule_allow_skewing": (None, None, "true"),
+    "outer_schedule_positive_orthant": (None, None, "true"),
+    "intra_tile_schedule_positive_orthant": (None, None, "false"),
+    "fix_parameters_before_scheduling": (None, None, "true"),
+    "split": ("1", "1", "1", "1", "2", "3", None),
+    "deterministic": (None, None, "false"),
+    "check_bounds": (None, None, "true"),
+}
+_STRUCTURE = st.fixed_dictionaries({name: st.sampled_from(v) for name, v in _RARELY.items()})
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _subject(
     return Subject(program, fixed, target, lines)
 
 
-def subjects(max_statements: int = 5) -> st.SearchStrategy[Subject]:
+def subjects(max_statements: int = 4) -> st.SearchStrategy[Subject]:
     """Random programs with random decisions."""
     targets = st.sampled_from(("sm_90", "sm_80", "sm_70"))
     return st.builds(_subject, programs(max_statements), st.booleans(), targets, _STRUCTURE)
@@ -100,8 +103,10 @@ def check_pairs(
     """Check a random subject, which the number determines, under as many plans.
 
     Kernels that are `known` are not run again; what agrees becomes known. Hypothesis begins with
-    the least subject, then draws freely; from the third on it would repeat parts of what it had.
+    the least subject, which is passed over, because all numbers share it; the second is drawn
+    freely; from the third on it would repeat parts of what it had.
     """
+    is_least = [True]
 
     @seed(number)
     @settings(
@@ -113,6 +118,8 @@ def check_pairs(
     )
     @given(subjects(), st.randoms(use_true_random=False))
     def agree(subject: Subject, rng: random.Random) -> None:
+        if is_least and is_least.pop():
+            return
         pairs = Pairs(subject, cache, known)
         for _ in range(plans):
             pairs.check(rng)

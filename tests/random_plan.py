@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from math import prod
+from math import ceil, prod
 
 from tcc.frontend import tir
 from tcc.sched.budget import needs, over_budget
@@ -53,6 +53,7 @@ def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> Ker
         rng.choice((None, 1, 4, 40)) if row is None else None,
         rolled_copies=rng.random() < 0.3,
         readonly_cache=rng.random() < 0.3,
+        private_depth=rng.choice((None, None, *range(len(kernel.parallel) + 3))),
     )
 
 
@@ -88,7 +89,7 @@ def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[
         outer = rng.choice((1, 1, 2, 3)) if row is None else 1
         inner = rng.choice((1, 1, 2, 3, 4, 8)) if row is None else 1
         covered = outer * mine * inner
-        tile = covered if rng.random() < 0.7 else rng.randint(1, covered)
+        tile = covered if rng.random() < 0.7 else rng.randint(ceil(covered / 3), covered)
         plans.append(DimPlan(dim.name, tile, grid, blocks, axis, mine, outer, inner))
     return tuple(plans)
 
