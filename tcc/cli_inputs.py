@@ -146,7 +146,7 @@ def _way_to_read(path: str, problem: OSError | ValueError) -> str:
             from tcc.frontend.suggest import closest
 
             near = closest(Path(path).name, _beside(Path(path)))
-            return "look for it with `ls`" if near is None else f"did you mean `{near}`?"
+            return "check the name and its folder" if near is None else f"did you mean `{near}`?"
         case IsADirectoryError():
             return "name a file in it"
         case PermissionError():

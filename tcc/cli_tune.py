@@ -120,7 +120,7 @@ def tune_command(session: Session, /, files: tuple[str, ...], **given: Any) -> i
     """
     asked = Search(**{name: given.pop(name) for name in Search.__dataclass_fields__})
     programs = [Program(file=f, **given) for f in _files(files)]
-    _check(asked, programs)
+    _check(session, asked, programs)
     with _term_is_interrupt():
         return _Session(session, asked).run(programs)
 
@@ -133,12 +133,19 @@ def _files(given: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _check(asked: Search, programs: list[Program]) -> None:
-    """UsageError for what makes no sense together."""
+def _check(session: Session, asked: Search, programs: list[Program]) -> None:
+    """UsageError for what makes no sense together, and for outputs that cannot be written."""
+    from tcc.output import check_writable
+
     if asked.seconds is None and asked.candidates is None:
         raise UsageError("say how long to search: `--time 10m`, or `--candidates 500`")
     if asked.objective == "time" and asked.device == "host":
         raise UsageError("times are measured on a GPU: `--device cuda`")
+    for path in filter(None, (asked.output, asked.report)):
+        try:
+            check_writable(Path(path))
+        except OSError as problem:
+            raise cannot_write(session, path, problem) from problem
     if len(programs) > 1:
         for name, value in (("--output", asked.output), ("--options", programs[0].options)):
             if value is not None:

@@ -36,6 +36,12 @@ def write_all(outputs: Mapping[Path, bytes]) -> None:
                 temporary.unlink()
 
 
+def check_writable(path: Path) -> None:
+    """OSError when a file cannot be written here; nothing changes."""
+    if not _is_special(path):
+        _stage(path, Path(os.path.realpath(path)), b"").unlink()
+
+
 def _is_special(path: Path) -> bool:
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))

@@ -85,6 +85,8 @@ def test_every_program_of_the_directory(capfd: pytest.CaptureFixture[str], folde
         (("mm.tc", "--time", "1s", "--device", "cuda:a"), "is no device"),
         (("mm.tc", "mm.tc", "--time", "1s", "-o", "b.yaml"), "`--output` is for one program"),
         (("none.tc", "--time", "1s"), "cannot read `none.tc`"),
+        (("mm.tc", "--time", "1h", "-o", "none/b.yaml"), "cannot write `none/b.yaml`"),
+        (("mm.tc", "--time", "1h", "--report", "."), "cannot write `.`"),
     ],
 )
 def test_what_makes_no_sense(

@@ -119,6 +119,8 @@ class ClusterBench:
 
     def _check_workers(self, address: str) -> None:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        if not workers:
+            raise _gone(f"the cluster at `{address}` has no worker")
         for name, amount in self._resources.items():
             if not any(w["resources"].get(name, 0) >= amount for w in workers):
                 raise _gone(f"no worker of the cluster at `{address}` offers `{name}`")
@@ -177,6 +179,8 @@ def _version() -> str:
 
 def _connected(address: str) -> distributed.Client:
     try:
+        # A client that never connected takes long to go away.
+        distributed.comm.get_address_host_port(address, strict=True)
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise _gone(f"no Dask scheduler answers at `{address}`: {problem}") from problem

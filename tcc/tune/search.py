@@ -78,9 +78,9 @@ class Scope:
         """Whether a point fits the target and nobody had its candidate before; now it is had.
 
         `itself` is what is evaluated where the point only comes close to it. TimeIsUp at the end
-        of the search.
+        of the search, but for the first one: that is the default.
         """
-        if time.monotonic() >= self.end:
+        if self._claimed and time.monotonic() >= self.end:
             raise TimeIsUp
         candidate = self.space.candidate(point)
         named = {candidate, itself or candidate}

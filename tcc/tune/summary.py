@@ -24,7 +24,7 @@ def summary(title: str, tuning: Tuning) -> Iterator[str]:
     )
     yield from (f"  {line}" for line in failures(tuning))
     if tuning.best is None:
-        yield "  no candidate could be verified"
+        yield "  no candidate could be verified" if total else "  none was tried"
         return
     predicted = tuning.means.predicted
     words = best_words(tuning.best, tuning.default, predicted=predicted)

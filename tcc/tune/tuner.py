@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -108,16 +108,20 @@ class Tuner:
         self._began = time.monotonic()
         self._submitted = 0
         self._tried: list[Tried] = []
+        self._known: Sequence[Tried] = ()
         self._best: Tried | None = None
+        self._default: Candidate | None = None
 
     def run(self, starts: Sequence[Proposal], known: Sequence[Tried] = ()) -> Tuning:
         """Search until the time is up, nothing is left to try, or Ctrl-C.
 
-        `starts` begin with the default; `known` are candidates of earlier runs.
+        `starts` begin with the default, for which the search waits even when the time is up: the
+        best is never slower. `known` are candidates of earlier runs.
 
         ToolchainError when no candidate can be evaluated.
         """
         interrupted = False
+        self._default = starts[0].candidate if starts else None
         try:
             self._remember(known)
             self._search(starts)
@@ -126,13 +130,12 @@ class Tuner:
         except KeyboardInterrupt:
             interrupted = True
         everyone = (*known, *self._tried)
-        first = starts[0].candidate if starts else None
         return Tuning(
             self._request,
             self._means,
             tuple(self._tried),
             tuple(known),
-            next((t for t in everyone if t.candidate == first), None),
+            next((t for t in everyone if t.candidate == self._default), None),
             self._best,
             self._scope.space.size,
             time.monotonic() - self._began,
@@ -141,6 +144,7 @@ class Tuner:
 
     def _remember(self, known: Sequence[Tried]) -> None:
         """Candidates of earlier runs are not tried again."""
+        self._known = known
         self._scope.forget(t.candidate for t in known)
         point = self._scope.space.point
         self._strategy.tell([Told(point(t.candidate), t.looks_us) for t in known])
@@ -148,12 +152,19 @@ class Tuner:
             self._compare(one)
 
     def _search(self, starts: Sequence[Proposal]) -> None:
-        batch: Sequence[Proposal] = [s for s in starts if self._scope.claim(s.point, s.candidate)]
+        batch: Sequence[Proposal] = list(self._claimed(starts))
         while not self._is_full():
             self._strategy.tell(self._evaluated(batch))
             batch = self._strategy.ask()
             if not batch:
                 return
+
+    def _claimed(self, starts: Sequence[Proposal]) -> Iterator[Proposal]:
+        """The starts that nobody had, as long as there is time."""
+        try:
+            yield from (s for s in starts if self._scope.claim(s.point, s.candidate))
+        except TimeIsUp:
+            return
 
     def _is_full(self) -> bool:
         return self._most is not None and self._submitted >= self._most
@@ -183,9 +194,14 @@ class Tuner:
 
     def _left_s(self) -> float:
         left = self._scope.end - time.monotonic()
-        if left <= 0:
+        if left <= 0 and not self._waits_for_default():
             raise TimeIsUp
-        return min(left, PATIENCE_S)
+        return min(max(left, 0.0), PATIENCE_S) or PATIENCE_S
+
+    def _waits_for_default(self) -> bool:
+        """Whether the default has still to come back."""
+        known = (t.candidate for t in (*self._known, *self._tried))
+        return self._default is not None and self._default not in known
 
     def _came_back(self, one: Tried) -> None:
         self._tried.append(one)

@@ -273,14 +273,24 @@ def test_a_search_without_a_compiler_ends() -> None:
 def test_the_end_is_kept_whatever_still_runs() -> None:
     class Slow(Immediate):
         def wait(self, timeout_s: float) -> list[tuple[int, Evaluation]]:
+            if self._queue[0][0] == 0:
+                self._queue.append(self._queue.pop(0))
+                return super().wait(timeout_s)
             time.sleep(timeout_s)
             return []
 
     start = time.monotonic()
     end = start + 3.0
     found = tune(at(lambda _: Slow(made_up)), Asked(end), Silent())
-    assert found.tried == ()
+    assert [t.origin for t in found.tried] == ["default"]
     assert time.monotonic() < end + 2.0
+
+
+def test_the_default_is_tried_whatever_the_time() -> None:
+    """Without it, the best of what came back could be slower."""
+    found = tune(at(lambda _: Immediate(made_up)), Asked(time.monotonic()), Silent())
+    assert [t.origin for t in found.tried] == ["default"]
+    assert found.best is found.default
 
 
 def test_an_interruption_keeps_what_was_found() -> None:
