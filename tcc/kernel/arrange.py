@@ -14,6 +14,7 @@ from tcc.kernel.state import State
 from tcc.kernel.steps import Steps
 from tcc.kernel.tile_box import Tile, merged
 from tcc.kernel.vector import widths
+from tcc.sched.budget import may_pad
 from tcc.sched.plan import DimPlan, LoopPlan
 from tcc.sched.reuse import Operand, box
 
@@ -21,36 +22,38 @@ from tcc.sched.reuse import Operand, box
 def arranged(state: State, steps: Steps, operand: Operand, tile: Tile) -> Tile:
     """The tile with rows and gaps that keep lanes in different banks, and room for them.
 
-    Rows of the tensor that stay rows are copied without conflicts. Requires: the rows of `tile`
-    have no padding.
+    Requires: the rows of `tile` have no padding.
     """
     if not tile.rows:
         return _with(tile, Arrangement(1))
     *outer, columns = tile.rows
     unit = max(widths(tile.source.type), default=1)
     plain = replace(tile, rows=(*outer, -(-columns // unit) * unit))
-    if tile.order[-1] == len(tile.extents) - 1:
+    if not may_pad(operand, tile.order, state.plan):
         return _with(plain, Arrangement(plain.rows[-1]))
-    return _Transposed(state, steps, operand, plain, unit).best()
+    return _Boxes(state, steps, operand, plain, unit).best()
 
 
-class _Transposed:
-    """The arrangements of a tile whose rows are not those of the tensor."""
+class _Boxes:
+    """The arrangements of one tile. A copy whose rows are those of the tensor has no conflicts."""
 
     def __init__(self, state: State, steps: Steps, operand: Operand, tile: Tile, unit: int) -> None:
         self._tile = tile
         self._size = tile.source.type.bytes
         self._unit = unit
-        self._whole = merged(tile)
         self._plan = state.plan
+        self._straight = tile.order[-1] == len(tile.extents) - 1
+        self._whole = tile if self._straight else merged(tile)
         self._copy = copy_shape(state, self._whole, prod(self._plan.block))
-        self._group = self._copy.width if _folds(steps, operand, tile) else 1
+        folds = _folds(steps, operand, tile) and not self._straight
+        self._group = self._copy.width if folds else 1
         self._reads = self._loads(steps, operand)
 
     def best(self) -> Tile:
         """The arrangement and the walk of the copy with the fewest conflicts."""
         plain, conflicts = self._arranged(self._copy)
-        other = crossed(self._copy, self._whole.order[-1], self._size)
+        across = None if self._straight else self._whole.order[-1]
+        other = None if across is None else crossed(self._copy, across, self._size)
         if not conflicts or other is None:
             return plain
         found, fewer = self._arranged(other)
@@ -58,7 +61,7 @@ class _Transposed:
 
     def _arranged(self, copy: CopyShape) -> tuple[Tile, int]:
         """The best arrangement for one way to copy, and the passes that conflicts add."""
-        accesses = (self._stores(copy), self._reads)
+        accesses = (self._reads,) if self._straight else (self._stores(copy), self._reads)
         *outer, columns = self._tile.rows
         at = arrange(prod(outer), columns, self._unit, self._size, self._group, accesses)
         conflicts = sum(a.passes(at, self._size) - a.least(self._size) for a in accesses)
@@ -80,11 +83,20 @@ class _Transposed:
             for (a, d), (b, e), (c, f) in product(*axes)
         ]
         mine = [d for d in plan.dims if operand.uses(d.dim)]
-        form = operand.forms[tile.order[-1]]
-        inner = next((d.inner for d in mine if d.inner > 1 and form.coefficient(d.dim) == 1), 1)
-        width = next((w for w in widths(tile.source.type) if inner % w == 0), 1)
+        width = self._width(steps, operand)
         points = prod(s.points for s in steps.all) * prod(d.registers for d in mine)
-        return self._access(places, width, points // width)
+        return self._access(places, width, max(1, points // width))
+
+    def _width(self, steps: Steps, operand: Operand) -> int:
+        """Elements that a thread reads at once: of an inner digit, or of points one by one.
+
+        Compilers make vectors of the latter.
+        """
+        form = operand.forms[self._tile.order[-1]]
+        walks = [d.inner for d in self._plan.dims if form.coefficient(d.dim) == 1 and d.inner > 1]
+        walks += [s.points for s in steps.all if form.coefficient(s.dim.name) == 1 and s.unroll]
+        along = walks[0] if walks else 1
+        return next((w for w in widths(self._tile.source.type) if along % w == 0), 1)
 
     def _axis(self, axis: int, operand: Operand) -> list[Place]:
         """How far each thread number of an axis is from the first."""

@@ -10,7 +10,7 @@ from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
-from tcc.sched.plan import KernelPlan, Staging
+from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
 from tcc.sched.reuse import Chain, Operand, box, copied_in_turn, order, source_of
 from tcc.sched.row_stage import row_stages, stage_bytes
 from tcc.sched.rows import reduces, row_form
@@ -106,7 +106,7 @@ def padded_row(row: int, type: ScalarType, forms: tuple[Affine, ...], plan: Kern
 
 
 def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: KernelPlan) -> int:
-    """Bytes of one operand's box in shared memory, its stages and padding included."""
+    """Bytes of one operand's box in shared memory at most, its stages and padding included."""
     tiles = {p.dim: p.tile for p in plan.loops}
     spans = {d.dim: d.covered for d in plan.dims}
     spans |= {d.name: tiles.get(d.name, 1) for d in chain.loops}
@@ -116,10 +116,22 @@ def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: Kernel
     unit = max(1, ACCESS_BYTES // type.bytes)
     if rows:
         padded = ceil(rows[-1] / unit) * unit
-        rows[-1] = padded + (unit if lie[-1] != len(extents) - 1 else 0)
+        rows[-1] = padded + (unit if may_pad(operand, lie, plan) else 0)
     waits = copied_in_turn(chain, {t for t, s in plan.staging if s is Staging.SHARED})
     stages = plan.pipeline if _moves(chain, tiles) and not waits else 1
     return ceil(prod(rows) * type.bytes * stages / ACCESS_BYTES) * ACCESS_BYTES
+
+
+def may_pad(operand: Operand, lie: tuple[int, ...], plan: KernelPlan) -> bool:
+    """Whether rows of an operand's box may get longer, for the sake of banks, by one access.
+
+    `lie` is its order: rows that are not those of the tensor, or that threads read side by side.
+    """
+    if lie[-1] != len(lie) - 1:
+        return True
+    parts: tuple[DimPlan | LoopPlan, ...] = (*plan.dims, *plan.loops)
+    threaded = [p.dim for p in parts if p.threads > 1]
+    return any(operand.forms[d].coefficient(n) for d in lie[:-1] for n in threaded)
 
 
 def _moves(chain: Chain, tiles: Mapping[str, int]) -> bool:

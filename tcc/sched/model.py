@@ -7,7 +7,9 @@ Cycles on one SM, for all blocks that it gets:
     global  = bytes of tiles / bytes a cycle from L2      L2_BYTES_PER_CYCLE an SM
     block   = max of the three, times the warps of a block (see `_is_narrow` for a sum)
     kernel  = block * ceil(blocks / SMs) / min(1, independent results in flight / IN_FLIGHT),
-              at least TILE_LATENCY for each k-tile of the blocks that an SM cannot hold at once,
+              at most what waits alone cost: hypot(block * ceil(blocks / SMs), warp), where a warp
+              takes READ_LATENCY longer at each k-point, for the blocks that an SM cannot hold at
+              once; at least TILE_LATENCY for each k-tile of these,
               and GATHER_LATENCY for each WAITING_REGISTERS of the rows that data picks, besides
               once a k-tile for their indices, where these are not fetched a k-tile ahead
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil, hypot, prod
 
 from tcc.affine import Affine
 from tcc.frontend import tir
@@ -31,7 +33,11 @@ WARP = 32
 SCHEDULERS = 4
 IN_FLIGHT = 128
 """Independent results that hide the latency of shared memory: about 30 cycles, four issues each."""
+READ_LATENCY = 30
+"""Cycles from a fragment's loads to its use, that a warp alone waits for at every k-point."""
 LANE_BYTES = 4
+PASS_BYTES = 8
+"""What a wavefront moves for one lane, even where lanes agree."""
 ACCUMULATOR_BYTES = 4
 PADDING_WEIGHT = 1 / 16
 """What a lane outside the problem costs although its warp is there anyway: power."""
@@ -67,6 +73,20 @@ def extent_of(expression: Affine) -> int:
     """The extent, with every open size taken as TYPICAL_SIZE; at least 1."""
     sizes = dict.fromkeys(expression.variables, TYPICAL_SIZE)
     return max(1, expression.evaluate(sizes))
+
+
+@dataclass
+class _Work:
+    """What one warp does in one block; `tiles`, `points` and `picked` say how often it waits."""
+
+    registers: int
+    shared_bytes: int = 0
+    issue: float = 0.0
+    wavefronts: float = 0.0
+    traffic: float = 0.0
+    tiles: float = 0.0
+    points: float = 0.0
+    picked: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -163,38 +183,38 @@ class _Evaluation:
 
     def predict(self, chains: list[tuple[tuple[str, ...], int, tuple[_Reads, ...]]]) -> Prediction:
         """Sum over the chains of the kernel."""
-        registers, shared = OVERHEAD_REGISTERS, 0
-        issue = wavefronts = traffic = staged = picked = 0.0
+        work = _Work(OVERHEAD_REGISTERS)
         for loops, updates, operands in chains:
             points = prod(self._k_points.get(n, 1) for n in loops)
             tiles = prod(ceil(self._loop_extents[n] / self._k_tiles.get(n, 1)) for n in loops)
-            per_point = float(self._points * updates)
-            per_tile, registers = float(LOOP_OVERHEAD), registers + self._points * updates
+            per_point, per_tile = float(self._points * updates), float(LOOP_OVERHEAD)
+            work.registers += self._points * updates
+            work.points += points * tiles
             for operand in operands:
                 fragment = prod(n for d, n in self._digits.items() if d in operand.used)
                 extents = self._box(operand, loops)
                 box = prod(extents)
-                registers += fragment
+                work.registers += fragment
                 width = self._width(operand)
                 loads = self._window(operand) or ceil(fragment / width)
                 per_point += loads
-                wavefronts += loads * self._wavefronts(operand, width) * points * tiles
-                traffic += box * operand.element_bytes * tiles
+                work.wavefronts += loads * self._wavefronts(operand, width) * points * tiles
+                work.traffic += box * operand.element_bytes * tiles
                 if self._is_shared(operand):
                     per_tile += self._copy(operand, extents)
-                    staged = max(staged, float(tiles))
-                    registers += ceil(box / self._threads)
-                    shared += box * operand.element_bytes * (2 if self._plan.pipeline > 1 else 1)
-            issue += (per_point * points + per_tile) * tiles
-            picked += self._waits(operands, loops, points, tiles)
-        issue += 6.0 * self._points
+                    work.tiles = max(work.tiles, float(tiles))
+                    work.registers += ceil(box / self._threads)
+                    stages = 2 if self._plan.pipeline > 1 else 1
+                    work.shared_bytes += box * operand.element_bytes * stages
+            work.issue += (per_point * points + per_tile) * tiles
+            work.picked += self._waits(operands, loops, points, tiles)
+        work.issue += 6.0 * self._points
         sharing = self._plan.sliced
         if sharing is not None:
             # The first thread adds up what the others have.
-            issue += 2.0 * self._points * sharing.threads
-            shared += self._points * self._threads * ACCUMULATOR_BYTES
-        latencies = staged * TILE_LATENCY, picked * GATHER_LATENCY
-        return self._total(issue, wavefronts, traffic, latencies, registers, shared)
+            work.issue += 2.0 * self._points * sharing.threads
+            work.shared_bytes += self._points * self._threads * ACCUMULATOR_BYTES
+        return self._total(work)
 
     def _waits(
         self, operands: tuple[_Reads, ...], loops: tuple[str, ...], points: int, tiles: int
@@ -214,34 +234,28 @@ class _Evaluation:
         ahead = piped and all(self._is_shared(o) for o in operands if o.index)
         return tiles * rounds + 1 if ahead else tiles * (rounds + 1)
 
-    def _total(
-        self,
-        issue: float,
-        wavefronts: float,
-        traffic: float,
-        latencies: tuple[float, float],
-        registers: int,
-        shared: int,
-    ) -> Prediction:
+    def _total(self, work: _Work) -> Prediction:
         blocks = prod(ceil(self._extents[d] / t) for d, t in self._tiles.items())
-        resident = self._resident(registers, shared)
+        resident = self._resident(work.registers, work.shared_bytes)
         waves = ceil(blocks / self._target.sms)
+        rounds = ceil(waves / resident)
         there = min(resident, waves) * self._warps
-        compute = issue / min(SCHEDULERS, there) * self._warps
-        shared_path = wavefronts * self._warps
+        compute = work.issue / min(SCHEDULERS, there) * self._warps
+        shared_path = work.wavefronts * self._warps
         together = compute + shared_path if self._is_narrow else max(compute, shared_path)
-        per_block = max(together, traffic / L2_BYTES_PER_CYCLE)
-        staged, picked = latencies
         # Points of a k-tile do not wait for each other where what they wait for are gathers.
-        points = prod(self._k_points.values()) if picked else 1
+        points = prod(self._k_points.values()) if work.picked else 1
+        busy = max(together, work.traffic / L2_BYTES_PER_CYCLE) * waves
         hidden = min(1.0, there * self._points * points / IN_FLIGHT)
+        own = work.issue + (work.wavefronts if self._is_narrow else 0.0)
+        alone = (own + work.points * READ_LATENCY) * rounds
+        cycles = max(min(busy / hidden, hypot(busy, alone)), work.tiles * TILE_LATENCY * rounds)
+        cycles = _both(cycles, work.picked * GATHER_LATENCY * max(1.0, waves / resident))
         idle = 1 - prod(
             self._extents[d] / (ceil(self._extents[d] / t) * t) for d, t in self._tiles.items()
         )
-        cycles = max(per_block * waves / hidden, staged * ceil(waves / resident))
-        cycles = _both(cycles, picked * max(1.0, waves / resident))
         cycles *= 1 + idle * PADDING_WEIGHT
-        return Prediction(cycles, registers, shared, resident * self._warps, blocks)
+        return Prediction(cycles, work.registers, work.shared_bytes, resident * self._warps, blocks)
 
     def _is_shared(self, operand: _Reads) -> bool:
         return self._staging.get(operand.tensor) is Staging.SHARED
@@ -304,7 +318,7 @@ class _Evaluation:
         distinct = prod(n for d, n in self._lanes.items() if d in operand.used)
         wide = width * operand.element_bytes
         if self._is_shared(operand):
-            least = max(1.0, wide / LANE_BYTES) if self._is_narrow else 1.0
+            least = max(1.0, wide / (LANE_BYTES if self._is_narrow else PASS_BYTES))
             return max(least, distinct * wide / 128)
         along = operand.rows[-1] if operand.rows else {}
         contiguous = max(

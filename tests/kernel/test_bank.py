@@ -91,11 +91,11 @@ def kernel(text: str, sizes: dict[str, int], block: dict[str, object] | None = N
     return only
 
 
-def plan(k: int) -> dict[str, object]:
+def plan(k: int, inner: tuple[str, ...] = ("inner 4",)) -> dict[str, object]:
     return {
         "parallel": {
-            "i": ["block.y", "thread.y 16", "inner 4"],
-            "j": ["block.x", "thread.x 8", "inner 4"],
+            "i": ["block.y", "thread.y 16", *inner],
+            "j": ["block.x", "thread.x 8", *inner],
         },
         "loops": {"k": [f"tile {k}"]},
         "staging": {"A": "shared", "B": "shared"},
@@ -119,6 +119,8 @@ def shared(at: Places, body: Sequence[ir.Statement]) -> Iterator[tuple[str, bool
                 at.define(name, value)
             case ir.Store(buffer, index, _) if buffer.space is ir.Space.SHARED:
                 yield _access(at, buffer, index, 1, stores=True)
+            case ir.Store(_, _, ir.Load(buffer, index)) if buffer.space is ir.Space.SHARED:
+                yield _access(at, buffer, index, 1, stores=False)
             case ir.VectorMove(target, index, source, origin, width):
                 if target.space is ir.Space.SHARED:
                     yield _access(at, target, index, width, stores=True)
@@ -156,6 +158,12 @@ def test_stores_and_loads_of_matrix_products_have_no_conflicts(text: str, k: int
     stored, loaded = worst(kernel(text, {"M": 128, "N": 128, "K": 256}, plan(k)))
     assert stored == 1
     assert loaded == 1
+
+
+def test_rows_that_threads_read_side_by_side_get_longer() -> None:
+    """Lanes with one value each walk down the rows of B, 32 elements apart."""
+    made = kernel(NT, {"M": 128, "N": 128, "K": 256}, plan(32, ()))
+    assert worst(made) == (1, 1)
 
 
 def test_the_default_plan_of_a_transposed_batch_has_few_conflicts() -> None:
