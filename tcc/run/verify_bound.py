@@ -76,6 +76,17 @@ def noise_response(
     return {n: _response(plain[n], [run[n] for run in noisy]) for n in plain}
 
 
+def has_meaning(
+    program: tir.Program, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> bool:
+    """Whether the oracle finds nothing wrong with a program on some arrays."""
+    try:
+        interpret(program, arrays, sizes)
+    except OracleError:
+        return False
+    return True
+
+
 def _response(plain: Array, noisy: list[Array]) -> Response:
     with np.errstate(all="ignore"):
         moved = [np.abs(run.astype(np.float64) - plain.astype(np.float64)) for run in noisy]

@@ -273,6 +273,24 @@ def test_reads_that_a_condition_on_data_does_not_prevent() -> None:
         assert "the program itself reads past the end of `A`: element 3 of 3" in outcome.text()
 
 
+def test_a_wrong_reference_kernel_is_no_fault_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(asked: Request, *, stop_after: str | None = None) -> Compilation:
+        found = compile_program(asked, stop_after=stop_after)
+        reference = found.reference
+        assert reference is not None
+        text = reference.cuda_source.replace("A[i]", "A[i - 99999]")
+        assert text != reference.cuda_source
+        return replace(found, reference=replace(reference, cuda_source=text))
+
+    monkeypatch.setattr(verify, "compile_program", broken)
+    outcome = run(request("def f(float(M) A) -> (B) { B(i) = A(i) }", M=7), awkward=0)
+    (trial,) = outcome.trials
+    assert trial.failure is not None
+    assert trial.failure.summary.startswith("the reference kernel fails: ")
+
+
 def test_gathers_stay_in_range() -> None:
     text = "def f(float(E, D) T, int32(B) I) -> (O) { O(b, d) = T(I(b) + 1, d) }"
     outcome = run(request(text), awkward=6)
