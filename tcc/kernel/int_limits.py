@@ -22,7 +22,7 @@ def int_limits(context: Context, kernels: tuple[ir.Kernel, ...]) -> tuple[tir.Pr
     """
     found = dict.fromkeys(p for k in kernels for p in _products(k))
     sizes = context.unspelled
-    limits = (const(NARROW) - p.substitute(sizes) for p in found)
+    limits = (const(NARROW) - p.substitute(sizes) for p in found if p.variables <= sizes.keys())
     return tuple(tir.Precondition(limit, REASON, context.program.span) for limit in limits)
 
 
