@@ -20,13 +20,14 @@ class AffinePrinter:
 
     `helpers` collects the names of the helper functions that the text calls. What may leave int is
     computed in long long; sizes that are open count as up to `largest_size` for that, which would
-    otherwise make all arithmetic long.
+    otherwise make all arithmetic long. `long_variables` are declared as long long.
     """
 
     def __init__(
         self, sizes: Mapping[str, Interval], helpers: set[str], *, largest_size: int = 0
     ) -> None:
         self.scopes: list[Scope] = []
+        self.long_variables: set[str] = set()
         self.helpers = helpers
         self._sizes = sizes
         self._largest_size = largest_size
@@ -106,7 +107,7 @@ class AffinePrinter:
             case Floor(numerator, denominator):
                 return self._divide("/", numerator, denominator)
             case Extremum(kind, items):
-                is_long = any(map(self.leaves_int, items))
+                is_long = any(map(self.is_long, items))
                 return self._as_int(
                     lambda: self.minmax(kind, [self.affine(i) for i in items]), is_long=is_long
                 )
@@ -116,7 +117,7 @@ class AffinePrinter:
                 assert_never(atom)
 
     def _divide(self, operator: str, numerator: Affine, denominator: int) -> Part:
-        is_long = self.leaves_int(numerator)
+        is_long = self.is_long(numerator)
         return self._as_int(
             lambda: self._quotient(operator, numerator, denominator), is_long=is_long
         )
@@ -131,12 +132,15 @@ class AffinePrinter:
 
     # -- more than an int ------------------------------------------------------------------
 
+    def is_long(self, form: Affine) -> bool:
+        """Whether the text of a sum is a long long, which a helper function takes in every place.
+
+        A loop variable is one already where the loop would step over the largest int.
+        """
+        return self.leaves_int(form) or not self.long_variables.isdisjoint(form.variables)
+
     def leaves_int(self, form: Affine) -> bool:
         """Whether a sum may leave int on the way from its first term to its last."""
-        if not form.constant and len(form.terms) == 1:
-            ((atom, coefficient),) = form.terms
-            if isinstance(atom, Var) and coefficient == 1:
-                return False  # a variable is an int, whatever is known of its bounds
         numbers = (form.constant, *(c for _, c in form.terms))
         ends = (*self._partial_sums(form), *numbers)
         return min(ends) <= INT[0] or max(ends) > INT[1]  # the least int has no literal

@@ -107,9 +107,18 @@ class _Writer:
     def _let(self, let: ir.Let, indent: str) -> None:
         p, value = self._printer, let.value
         text = p.affine(value) if isinstance(value, Affine) else p.value(value)
-        type = "long long" if isinstance(value, Affine) and p.leaves_int(value) else "int"
+        type = self._declared(let.var, long=isinstance(value, Affine) and p.leaves_int(value))
         self.lines.append(f"{indent}const {type} {let.var} = {text};")
         p.scopes.append(_scope(let.var, value, p))
+
+    def _declared(self, name: str, *, long: bool) -> str:
+        """The type of a variable."""
+        known = self._printer.long_variables
+        if long:
+            known.add(name)
+        else:
+            known.discard(name)
+        return "long long" if long else "int"
 
     def _loop(self, loop: ir.For, indent: str) -> None:
         p = self._printer
@@ -117,7 +126,7 @@ class _Writer:
         if loop.unroll:
             self.lines.append(f"{indent}#pragma unroll")
         low, high = p.affine(loop.low), p.affine(loop.high)
-        type = "long long" if p.leaves_int(loop.high + loop.step) else "int"
+        type = self._declared(loop.var, long=p.leaves_int(loop.high + loop.step))
         head = f"{type} {loop.var} = {low}; {loop.var} < {high}; {step}"
         self.lines.append(f"{indent}for ({head}) {{")
         p.scopes.append(Scope(loop.var, loop.low, loop.high))

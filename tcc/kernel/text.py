@@ -70,8 +70,8 @@ class Printer(AffinePrinter):
                 return literal(value, type)
             case ir.Int(value):
                 part = self.affine_part(value)
-                # Which it does not leave; a helper function takes operands of one type.
-                return (f"(int){wrap(part, UNARY)}", UNARY) if self.leaves_int(value) else part
+                # Helper functions take operands of one type.
+                return (f"(int){wrap(part, UNARY)}", UNARY) if self.is_long(value) else part
             case ir.Load(buffer, index):
                 element = self.element(buffer, index)
                 return f"__ldg(&{element})" if is_cached(buffer) else element, ATOM

@@ -223,7 +223,13 @@ def test_an_int_stays_one() -> None:
     assert known.value(least) == "minimum((int)((long long)N + (long long)i), 3)"
     whole = ir.Buffer("A", ir.Space.GLOBAL, T.FLOAT32, (var("N"),))
     assert known.element(whole, (sum,)) == "A[(long long)N + (long long)i]"
-    endless = Printer({}, set())
-    endless.scopes.append(Scope("i", const(0), const(2**31)))
-    assert endless.value(ir.Int(var("i"))) == "i"
-    assert endless.value(ir.Int(var("i") + 1)) == "(int)((long long)i + 1LL)"
+
+
+def test_a_long_variable_makes_long_operands() -> None:
+    """A loop variable that a step takes beyond the largest int, while its values are ints."""
+    known = printer()
+    known.long_variables |= {"i", "j"}
+    assert known.value(ir.Int(var("i"))) == "(int)i"
+    assert known.affine(var("j") % 7) == "(int)floor_mod((long long)j, 7LL)"
+    assert known.affine((var("j") - 2) // 4) == "(int)floor_div((long long)j + 2LL, 4LL) - 1"
+    assert known.affine(minimum(var("i"), 2)) == "(int)minimum((long long)i, 2LL)"
