@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TypeAlias, assert_never
 
 
@@ -101,6 +101,10 @@ class Affine:
 
     def __add__(self, other: Affine | int) -> Affine:
         other = lift(other)
+        if not other.terms:
+            return Affine(self.terms, self.constant + other.constant) if other.constant else self
+        if not self.terms:
+            return Affine(other.terms, self.constant + other.constant)
         sums = dict(self.terms)
         for atom, coefficient in other.terms:
             sums[atom] = sums.get(atom, 0) + coefficient
@@ -121,7 +125,8 @@ class Affine:
         other = lift(other)
         if other.is_constant:
             factor = other.constant
-            return _make({a: c * factor for a, c in self.terms}, self.constant * factor)
+            terms = tuple((a, c * factor) for a, c in self.terms) if factor else ()
+            return Affine(terms, self.constant * factor)
         if self.is_constant:
             return other * self
         total = lift(0)
@@ -248,7 +253,9 @@ def _flatten(kind: str, items: Iterable[Affine | int]) -> Iterable[Affine]:
 
 def _make(sums: Mapping[Atom, int], constant: int) -> Affine:
     kept = [(a, c) for a, c in sums.items() if c]
-    return Affine(tuple(sorted(kept, key=lambda t: _atom_order(t[0]))), constant)
+    if len(kept) > 1:
+        kept.sort(key=lambda t: _atom_order(t[0]))
+    return Affine(tuple(kept), constant)
 
 
 def _multiply_atoms(a: Atom | None, b: Atom | None) -> Affine:
@@ -387,6 +394,11 @@ def _factor_text(atom: Atom, spell: Callable[[str], str]) -> str:
 
 
 def _atom_order(atom: Atom) -> tuple[int, str]:
+    return (0, atom.name) if isinstance(atom, Var) else _compound_order(atom)
+
+
+@lru_cache(maxsize=4096)
+def _compound_order(atom: Atom) -> tuple[int, str]:
     kinds = ("Var", "Floor", "Extremum", "Product")
     return kinds.index(type(atom).__name__), _atom_text(atom, str)
 
