@@ -10,6 +10,7 @@ from tcc.diagnostics import Report, error
 from tcc.frontend import tir
 from tcc.frontend.domain import OUTSIDE
 from tcc.frontend.subscripts import affine_form
+from tcc.scalar import ScalarType
 from tcc.sched.guards import guarded_reads
 from tcc.sched.scop import Part, Scop, ScopStatement, bounds
 from tcc.sched.witness import is_reported
@@ -72,6 +73,8 @@ def _is_computed(subscript: tir.Expression, sizes: Mapping[str, int]) -> bool:
                 pass
             case tir.Size(value) if value.variables <= sizes.keys():
                 pass
+            case tir.Cast(operand, to) if operand.type.is_signed and to.is_signed:
+                pass
             case tir.Binary("+" | "-" | "*" | "/" | "%" | "min" | "max", _, _, kind) if (
                 kind.is_integer and kind.is_signed
             ):
@@ -90,7 +93,7 @@ def _points(subscript: tir.Expression, boxes: Mapping[str, range]) -> Iterator[d
 
 
 def _evaluate(expression: tir.Expression, values: Mapping[str, int]) -> int | None:
-    """Its value; None where it divides by zero."""
+    """Its value, which wraps in its type; None where it divides by zero."""
     match expression:
         case tir.Index(name):
             return values[name]
@@ -98,14 +101,23 @@ def _evaluate(expression: tir.Expression, values: Mapping[str, int]) -> int | No
             return value.evaluate(values)
         case tir.Literal(int() as value):
             return value
-        case tir.Unary(_, operand):
+        case tir.Unary(_, operand, kind):
             inner = _evaluate(operand, values)
-            return None if inner is None else -inner
-        case tir.Binary(operator, left, right):
+            return None if inner is None else _wrapped(-inner, kind)
+        case tir.Cast(operand, kind):
+            inner = _evaluate(operand, values)
+            return None if inner is None else _wrapped(inner, kind)
+        case tir.Binary(operator, left, right, kind):
             a, b = _evaluate(left, values), _evaluate(right, values)
-            return None if a is None or b is None else _combined(operator, a, b)
+            found = None if a is None or b is None else _combined(operator, a, b)
+            return None if found is None else _wrapped(found, kind)
         case _:
             return None
+
+
+def _wrapped(value: int, kind: ScalarType) -> int:
+    low, high = kind.integer_range
+    return (value - low) % (high - low + 1) + low
 
 
 def _combined(operator: str, a: int, b: int) -> int | None:

@@ -35,6 +35,7 @@ def test_a_square_beyond_the_end() -> None:
     ("value", "note"),
     [
         ("A(i * (i - 3))", "at i = 1, subscript 0 is -2"),
+        ("A(int32(int64(i) * 1103515245) % 11)", "at i = 3, subscript 0 is 9"),
         ("A(7 / (i - 1))", "at i = 0, subscript 0 is -7"),
         ("C(i, i * i % 4 + 2)", "at i = 1, subscript 1 is 3"),
         ("C(i, max(i * i, 1) - 2)", "at i = 0, subscript 1 is -1"),
@@ -49,7 +50,14 @@ def test_the_first_point_outside(value: str, note: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["A(i * i - i)", "A(i * i % N)", "C(i, i * i % M)", "A(min(i * i, N - 1))"]
+    "value",
+    [
+        "A(i * i - i)",
+        "A(i * i % N)",
+        "C(i, i * i % M)",
+        "A(min(i * i, N - 1))",
+        "A(i * i * 1000000000 / 1000000000 + i)",  # wraps to 3 at i = 3
+    ],
 )
 def test_inside(value: str) -> None:
     assert check(value) == ()
