@@ -339,10 +339,10 @@ def _own(iterator: str) -> str:
 
 def _check_sum(form: Affine, names: Sequence[str]) -> None:
     """A form is a sum of these variables, each once, and of something without them."""
-    if any(abs(form.coefficient(n)) != 1 for n in names):
-        raise Unstructured("a loop runs over a multiple of an index")
     if form.without(names).variables.intersection(names):
         raise Unstructured("a loop runs over a quotient of an index")
+    if any(abs(form.coefficient(n)) != 1 for n in names):
+        raise Unstructured("a loop runs over a multiple of an index")
 
 
 def _apart(dim: Dim, outer: Iterable[Dim]) -> Dim:

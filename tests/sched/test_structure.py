@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tcc.affine import const, var
+from tcc.affine import Affine, const, var
+from tcc.sched import tree
 from tcc.sched.dependences import compute_dependences
 from tcc.sched.fix import fix_sizes
 from tcc.sched.fusion import Fusion
+from tcc.sched.loop_form import LoopForm, LoopForms
 from tcc.sched.nest import Nest, text
 from tcc.sched.place import place
 from tcc.sched.schedule import compute_schedule
@@ -124,3 +126,68 @@ def test_dimension_extents() -> None:
     found = nests(GEMM)[1]
     assert [d.extent for d in found[0].kernels[0].parallel] == [var("M"), var("N")]
     assert fix_sizes(found[0], {"M": 3}).kernels[0].parallel[0].extent == const(3)
+
+
+# -- loops over sums -----------------------------------------------------------------------
+
+ANY = LoopForm(skewed=True)
+DIAGONALS = """
+def f(float(N, M, K) A) -> (U) {
+    T(i, j, k) = A(i, j, k) * 2.0
+    U(i, j, k) = T(i + 1, j, k) + T(i, j + 1, k) + T(i, j, k + 1)
+}
+"""
+TRIANGLE_SUMS = """
+def f(float(N, N) A) -> (S) {
+    T(i, j) = A(i, j) * A(i, j)
+    S(k) +=! T(k - j, j) where k in 0:N, j in 0:k + 1
+}
+"""
+TWISTED = """
+def f(float(B, N, N) X) -> (Y) {
+    T(b, i, j) = X(b, i, j)
+    U(b, i, j) = T(b, j, i)
+    Y(b, i, j) = U(b, i, j) + T(b, i, j)
+}
+"""
+
+
+@pytest.mark.parametrize("forms", [LoopForms(ANY, ANY), LoopForms(LoopForm(), ANY)])
+@pytest.mark.parametrize("program", [DIAGONALS, TRIANGLE_SUMS, TWISTED])
+def test_skewed_schedules(program: str, forms: LoopForms) -> None:
+    scop = build_scop(elaborated(program))
+    found = compute_schedule(scop, compute_dependences(scop), Fusion.MAX, forms=forms)
+    nest = structure(scop, found.tree)
+    assert nest.notes == ()
+    check(scop, nest, {s: 3 + k for k, s in enumerate(scop.program.sizes)})
+    names = {d.name for kernel in nest.kernels for d in kernel.parallel}
+    if forms.outer == ANY:
+        assert any("_" in name for name in names)
+        assert len(nest.kernels) == 1
+
+
+def members(*values: Affine) -> tree.Node:
+    """Both statements of a program in one band over these values."""
+    band = tuple(tree.Member({"S0": v, "S1": v}, coincident=True) for v in values)
+    parts = tuple(tree.Filter((s,), tree.Leaf()) for s in ("S0", "S1"))
+    return tree.Band(band, True, tree.Sequence(parts))
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ((var("i") + var("j"), var("i")), ""),
+        ((var("j") - var("i"), var("j")), ""),
+        ((-var("i") - var("j"), -var("j")), ""),
+        ((var("i") + var("j"), var("i") - var("j")), "a loop runs over a multiple of an index"),
+        ((var("i") + var("j") * 2, var("j")), "a loop runs over a multiple of an index"),
+        ((var("i") + var("j") // 2, var("j")), "a loop runs over a quotient of an index"),
+    ],
+)
+def test_bands_over_sums(values: tuple[Affine, ...], why: str) -> None:
+    scop = build_scop(
+        elaborated("def f(float(N, M) A) -> (B, C) { B(i, j) = A(i, j) C(i, j) = A(i, j) }")
+    )
+    nest = structure(scop, members(*values))
+    assert nest.notes == ((f"S0, S1: {why}; in program order",) if why else ())
+    check(scop, nest, {"N": 4, "M": 3})
