@@ -64,7 +64,7 @@ def reuse(kernel: KernelNest, plan: KernelPlan, program: tir.Program) -> tuple[R
             rows.append(
                 Reuse(
                     operand.tensor,
-                    ", ".join(map(str, operand.forms)),
+                    _subscripts(operand),
                     block,
                     thread,
                     ceil(prod(plan.block) * thread / block),
@@ -84,6 +84,14 @@ def choices(
         else:
             staged = tuple((dict(plan.staging) | {tensor: staging}).items())
             yield Choice(staging, False, other.outcome(nest, replace(plan, staging=staged)))
+
+
+def _subscripts(operand: Operand) -> str:
+    """Over the loops of the kernel; those of a gather as they are written."""
+    if operand.gather is None:
+        return ", ".join(map(str, operand.forms))
+    text = " ".join(operand.gather.read.span.text.split())
+    return text.partition("(")[2].rpartition(")")[0]
 
 
 def _elements(operand: Operand, spans: dict[str, int]) -> int:

@@ -26,8 +26,9 @@ sizeof static static_assert static_cast struct switch template this thread_local
 typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
 """
 USED = """
-threadIdx blockIdx blockDim gridDim warpSize dim3 size_t int2 int4 float2 float4 double2 half
-nv_bfloat16 workspace stream arguments attributes status
+threadIdx blockIdx blockDim gridDim warpSize dim3 size_t int2 int4 uint2 uint4 float2 float4 double2
+longlong2 ulonglong2 short2 short4 ushort2 ushort4 char4 uchar4 half nv_bfloat16 workspace stream
+arguments attributes status
 """
 """Types and variables of emitted text."""
 

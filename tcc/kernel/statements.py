@@ -16,9 +16,24 @@ VECTORS: Mapping[tuple[ScalarType, int], str] = {
     (ScalarType.FLOAT32, 4): "float4",
     (ScalarType.FLOAT32, 2): "float2",
     (ScalarType.FLOAT64, 2): "double2",
+    (ScalarType.INT64, 2): "longlong2",
+    (ScalarType.UINT64, 2): "ulonglong2",
     (ScalarType.INT32, 4): "int4",
     (ScalarType.INT32, 2): "int2",
+    (ScalarType.UINT32, 4): "uint4",
+    (ScalarType.UINT32, 2): "uint2",
+    (ScalarType.INT16, 4): "short4",
+    (ScalarType.INT16, 2): "short2",
+    (ScalarType.UINT16, 4): "ushort4",
+    (ScalarType.UINT16, 2): "ushort2",
+    (ScalarType.FLOAT16, 4): "ushort4",
+    (ScalarType.FLOAT16, 2): "ushort2",
+    (ScalarType.BFLOAT16, 4): "ushort4",
+    (ScalarType.BFLOAT16, 2): "ushort2",
+    (ScalarType.INT8, 4): "char4",
+    (ScalarType.UINT8, 4): "uchar4",
 }
+"""The type that moves so many elements at once; values of half precision move as their bits."""
 
 
 def kernel_lines(kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[str]) -> list[str]:
@@ -176,6 +191,6 @@ def declaration(buffer: ir.Buffer) -> str:
         prefix = "__shared__ __align__(16) "
     else:
         size = ir.elements(buffer) * buffer.type.bytes
-        unit = next((a for a in (16, 8) if buffer.shape and size % a == 0), 0)
+        unit = next((a for a in (16, 8, 4) if buffer.shape and size % a == 0), 0)
         prefix = f"__align__({unit}) " if unit > buffer.type.bytes else ""
     return f"{prefix}{C_TYPES[buffer.type]} {buffer.name}{extents};"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tcc.affine import Affine, const
+from collections.abc import Iterator
+
+from tcc.affine import Affine, const, var
 from tcc.kernel import ir
 from tcc.kernel.digits import Digits
 from tcc.kernel.points import UNROLL_LIMIT
@@ -38,15 +40,7 @@ def _elements(state: State, promotion: Promotion) -> list[ir.Statement]:
 
 
 def _vectors(state: State, promotion: Promotion, last: Digits, width: int) -> list[ir.Statement]:
-    register = state.registers[promotion.tensor]
-    move = ir.VectorMove(
-        state.buffer(promotion.tensor),
-        _index(state, promotion),
-        register,
-        state.points.register_index,
-        width,
-    )
-    body: tuple[ir.Statement, ...] = (move,)
+    body = tuple(_move(state, promotion, last, width))
     guards = _guards(state, promotion)
     if guards:
         body = (ir.If(tuple(guards), body),)
@@ -58,11 +52,27 @@ def _vectors(state: State, promotion: Promotion, last: Digits, width: int) -> li
     return list(body)
 
 
+def _move(state: State, promotion: Promotion, last: Digits, width: int) -> Iterator[ir.Statement]:
+    """The store of one vector; what is accumulated in another type is converted before."""
+    register, index = state.registers[promotion.tensor], state.points.register_index
+    target, place = state.buffer(promotion.tensor), _index(state, promotion)
+    if register.type is target.type:
+        yield ir.VectorMove(target, place, register, index, width)
+        return
+    name = state.names.fresh(f"rounded_{promotion.tensor}")
+    rounded = ir.Buffer(name, ir.Space.PRIVATE, target.type, (const(width),))
+    yield ir.Declare(rounded)
+    inner = last.inner or ""
+    for lane in range(width):
+        at = tuple(i.substitute({inner: var(inner) + lane}) for i in index)
+        yield ir.Store(rounded, (const(lane),), cast(ir.Load(register, at), target.type))
+    yield ir.VectorMove(target, place, rounded, (const(0),), width)
+
+
 def _width(state: State, promotion: Promotion, last: Digits) -> int:
     """The vector width along the last register digit; guards must hold for whole vectors."""
     buffer = state.buffer(promotion.tensor)
-    register = state.registers[promotion.tensor]
-    if buffer.type is not register.type or last.inner is None:
+    if last.inner is None:
         return 1
     limit = state.plan.vector or last.plan.inner
     width = access_width(buffer, _index(state, promotion), last.inner, last.plan.inner, limit)

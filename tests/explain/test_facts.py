@@ -51,6 +51,23 @@ def test_a_temporary_of_one_kernel_is_no_traffic():
     assert sum(k.work.bytes for k in found) == 8 * 1000
 
 
+def test_gathers_are_operands_with_all_their_choices():
+    """2 rows of 8 indices, 4 x 32 threads of one element of a row each."""
+    lookup = "def f(float(E, D) T, int32(B, L) I) -> (O) { O(b, d) +=! T(I(b, l), d) }"
+    given = {
+        "parallel": {"b": ["block.y", "thread.y 2"], "d": ["block.x", "thread.x 32", "inner 4"]},
+        "loops": {"l": ["tile 8"]},
+        "staging": {"I": "shared", "T": "register"},
+    }
+    sizes = {"E": 1000, "D": 128, "B": 64, "L": 32}
+    (found,) = explained(lookup, sizes, plan={"f_kernel": given}).kernels
+    rows = {r.tensor: (r.subscripts, r.block, r.sharing) for r in found.reuse}
+    assert rows == {"I": ("b, l", 16, 32), "T": ("I(b, l), d", 2 * 8 * 128, 1)}
+    costs = {c.staging: c for c in found.choices["T"]}
+    assert costs[Staging.SHARED].barriers == 3
+    assert costs[Staging.REGISTER].chosen
+
+
 def test_limits_of_an_sm():
     """256 threads of 64 registers and 40 KiB of shared memory on an H100."""
     found = {x.resource: x for x in limits(TARGETS["sm_90"], 256, 64, 40 * 1024)}

@@ -56,9 +56,20 @@ def bodies(kernel: Kernel) -> dict[str, str]:
     return {re.search(r"(\w+)\(const", p)[1]: p for p in parts if p.startswith("extern")}
 
 
-@pytest.mark.parametrize("type", ["float", "double", "float16", "bfloat16", "int8"])
-def test_open_row_lengths(type: str) -> None:
+@pytest.mark.parametrize(
+    ("type", "vector"),
+    [
+        ("float", "float4"),
+        ("double", "double2"),
+        ("float16", "ushort4"),
+        ("bfloat16", "ushort4"),
+        ("int8", "char4"),
+    ],
+)
+def test_open_row_lengths(type: str, vector: str) -> None:
     kernel = compiled(BAG.format(type=type))
+    aligned = bodies(kernel)["f_kernel_aligned"]
+    assert all(re.search(rf"{vector}\*>\(&{tensor}\[", aligned) for tensor in "TO")
     for length in LENGTHS:
         agrees(kernel, {"E": 7, "D": length, "B": 5, "L": 9}, check=length == 5)
 

@@ -15,7 +15,9 @@ V, ROW, N = var("v"), var("t"), var("N")
 def test_widths() -> None:
     assert widths(T.FLOAT32) == (4, 2)
     assert widths(T.FLOAT64) == (2,)
-    assert widths(T.FLOAT16) == ()
+    assert widths(T.FLOAT16) == (4, 2)
+    assert widths(T.INT8) == (4,)
+    assert widths(T.BOOL) == ()
 
 
 @pytest.mark.parametrize(
