@@ -75,7 +75,8 @@ def check_tree(dependences: Dependences, node: tree.Node) -> None:
     times = tree.times(node, names)
     for statement in dependences.scop.statements:
         vector = statement.space.vector(times[statement.name])
-        if not vector.intersect_domain(statement.domain).is_injective():
+        domain = statement.domain.intersect_params(dependences.scop.context)
+        if not vector.intersect_domain(domain).is_injective():
             raise InternalError(f"iterations of {statement.name} run at the same time")
     check_schedule(dependences, times)
     _check_members(dependences, node, dict.fromkeys(names, ()))
