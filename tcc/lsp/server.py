@@ -69,6 +69,11 @@ class _Text:
         return Span(self.source, 0, len(self.source.text))
 
 
+def _open(server: LanguageServer, uri: str) -> _Text | None:
+    """The text that the editor has open; None for any other one."""
+    return _Text(server, uri) if uri in server.workspace.text_documents else None
+
+
 def _encoding(server: LanguageServer) -> Encoding:
     chosen = server.workspace.position_encoding
     match getattr(chosen, "value", chosen):
@@ -90,10 +95,8 @@ def _opened(server: LanguageServer, asked: types.DidOpenTextDocumentParams) -> N
 async def _changed(server: LanguageServer, asked: types.DidChangeTextDocumentParams) -> None:
     uri, version = asked.text_document.uri, asked.text_document.version
     await asyncio.sleep(PAUSE_S)
-    if uri not in server.workspace.text_documents:
-        return  # closed in between
-    text = _Text(server, uri)
-    if text.version == version:
+    text = _open(server, uri)  # it may be closed in between
+    if text is not None and text.version == version:
         _check(server, text)
 
 
@@ -138,15 +141,15 @@ def _diagnostic(text: _Text, found: Diagnostic) -> types.Diagnostic:
 # -- questions -----------------------------------------------------------------------------
 
 
-def _meaning(text: _Text, position: types.Position) -> Meaning | None:
-    return meaning(analyse(text.source), text.offset(position))
+def _meaning(text: _Text | None, position: types.Position) -> Meaning | None:
+    return None if text is None else meaning(analyse(text.source), text.offset(position))
 
 
 def _hover(server: LanguageServer, asked: types.HoverParams) -> types.Hover | None:
     """The word's kind, with its inferred range or shape."""
-    text = _Text(server, asked.text_document.uri)
+    text = _open(server, asked.text_document.uri)
     found = _meaning(text, asked.position)
-    if found is None:
+    if text is None or found is None:
         return None
     content = types.MarkupContent(types.MarkupKind.Markdown, found.text)
     return types.Hover(content, text.range(found.span))
@@ -154,16 +157,18 @@ def _hover(server: LanguageServer, asked: types.HoverParams) -> types.Hover | No
 
 def _definition(server: LanguageServer, asked: types.DefinitionParams) -> types.Location | None:
     """Where the word is introduced."""
-    text = _Text(server, asked.text_document.uri)
+    text = _open(server, asked.text_document.uri)
     found = _meaning(text, asked.position)
-    if found is None or found.place is None:
+    if text is None or found is None or found.place is None:
         return None
     return types.Location(text.uri, text.range(found.place))
 
 
 def _format(server: LanguageServer, asked: types.DocumentFormattingParams) -> list[types.TextEdit]:
     """The text as `tcc fmt` writes it; no change where it does not parse."""
-    text = _Text(server, asked.text_document.uri)
+    text = _open(server, asked.text_document.uri)
+    if text is None:
+        return []
     formatted = format_source(text.source, Report())
     if formatted is None or formatted == text.source.text:
         return []

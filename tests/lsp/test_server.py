@@ -57,6 +57,9 @@ def test_a_conversation():
         assert (await client.diagnostics()).diagnostics == ()
         client.close_text()
         assert (await client.diagnostics()).diagnostics == ()
+        assert await client.hover(1, 16) is None
+        assert await client.definition(1, 16) is None
+        assert await client.formatted() == []
 
     status, messages = talk(conversation)
     assert status == 0
