@@ -67,8 +67,13 @@ def kept(options: Options) -> MappingOptions:
 
 
 def demanded(mapping: MappingOptions, options: Options) -> MappingOptions:
-    """The mapping that somebody else found, with what given options demand of every plan."""
-    return replace(mapping, **{n: getattr(options.mapping, n) for n in KEPT})
+    """The mapping that somebody else found, with what given options demand of every plan.
+
+    A given number of parts is a demand, too: the launcher has a workspace for them.
+    """
+    own = options.mapping
+    split = mapping.split if own.split is None else own.split
+    return replace(mapping, split=split, **{n: getattr(own, n) for n in KEPT})
 
 
 def find_structure(request: Request, mapping: MappingOptions) -> Structure:

@@ -11,6 +11,8 @@ from tcc.api import compile as tcc_compile
 from tcc.driver import compile_program
 from tcc.errors import CompileError
 from tcc.tune.database import Database, default_path
+from tcc.tune.key import key_of
+from tcc.tune.starts import Starts
 from tcc.tune.tuned import compile_tuned
 from tests.tune.records import MATMUL, PLAN, RENAMED, done, key, numbered, request
 
@@ -81,6 +83,23 @@ def test_what_the_options_demand_stays(path):
     assert used.options.mapping.max_shared_memory == 16384
     assert made.artifact is not None
     assert "inside(" in made.artifact.cuda_source
+
+
+def test_a_given_number_of_parts_stays(path):
+    """Parts need a workspace, which changes what the launcher takes."""
+    asked = "def total(float(N) A) -> (S) { S +=! A(n) }"
+    cut = compile_program(request(asked, "mapping: {split: 4}", N=4096))
+    text = "".join(f"  {line}\n" for line in ("split: 4", *cut.plan.text().splitlines()))
+    with Database(path) as database:
+        database.add(key_of(request(asked, N=4096)), done(0.001, f"mapping:\n{text}"))
+    for options, parts in (("", 4), ("mapping: {split: 1}", 1)):
+        used, made, _ = compile_tuned(request(asked, options, N=4096), compile_program)
+        assert used.options.mapping.split == parts
+        assert (made.artifact.interface.workspace_bytes.value > 0) == (parts > 1)
+        starts = Starts(request(asked, options, N=4096))
+        starts.all([(f"mapping:\n{text}", "database")])
+        found = {s.mapping.split for s in starts.structures.all}
+        assert found == {1} if options else 4 in found
 
 
 def test_a_stale_plan_gives_way(path):
