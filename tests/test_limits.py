@@ -67,6 +67,7 @@ LARGE = {
     "64 dimensions": (dims(64, "B(@) = A(@)"),),
     "500 statements": (statements(500),),
     "chain of 500": (chain(500),),
+    "1000 statements": (statements(1000),),
     "calls that double": (calls(9), "--entry", "d8"),
 }
 REJECTED = {
@@ -92,6 +93,31 @@ REJECTED = {
         + ", ".join(f"x{k} = x{k - 1} + x{k - 1}" for k in range(1, 41))
         + " }\n",
     ),
+}
+
+
+PLAN = """
+  plan:
+    f_kernel:
+      parallel: {{m: [block.y, thread.y {0}, inner {1}], n: [block.x, thread.x {0}, inner {1}]}}
+      loops: {{k: [tile {2}]}}
+      staging: {{A: {3}, B: {3}}}
+"""
+OPTIONS = {
+    "tiles beyond shared memory": (
+        "E0524",
+        "{tile: [4096, 4096, 4096], staging: {A: shared, B: shared}}",
+    ),
+    "a budget of one byte": ("", "{max_shared_memory: 1}"),
+    "more values than registers": ("E0524", PLAN.format(8, 64, 8, "register")),
+    "no registers left for so many threads": ("E0524", PLAN.format(32, 16, 8, "register")),
+    "64 registers for 64 values": ("", PLAN.format(32, 8, 8, "register")),
+    "more shared memory than there is": ("E0524", PLAN.format(16, 8, 512, "shared")),
+    "a plan for other threads": ("E0511", "{threads: [1024, 1024, 64]}"),
+    "a grid of all blocks": ("", "{blocks: [2147483647, 65535, 65535]}"),
+    "one thread": ("", "{threads: [1], blocks: [1]}"),
+    "thousands of copies": ("E0503", "{unroll: 1000000}"),
+    "every copy": ("", "{unroll: 4096, tile: [64, 64, 64]}"),
 }
 
 
@@ -126,3 +152,19 @@ def test_a_diagnostic(tmp_path, name):
     assert "Traceback" not in done.stderr
     assert max(map(len, done.stderr.splitlines())) < 400
     assert not (tmp_path / "f.cu").exists()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_at_the_limits(tmp_path, name):
+    """Registers, shared memory, threads, blocks: each a kernel or a diagnostic with both numbers."""
+    code, mapping = OPTIONS[name]
+    (tmp_path / "f.yaml").write_text(f"mapping: {mapping}")
+    sizes = ("--size", "M=1024", "--size", "N=1024", "--size", "K=1024")
+    done = compile_(tmp_path, MATMUL, *sizes, "--options", "f.yaml")
+    assert "Traceback" not in done.stderr
+    if code:
+        assert done.returncode == 1
+        assert f"error[{code}]" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert "__global__" in (tmp_path / "f.cu").read_text()

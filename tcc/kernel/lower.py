@@ -37,7 +37,9 @@ def lower(context: Context, nest: Nest, plan: Plan) -> tuple[ir.Kernel, ...]:
     tensor wherever the program's own accesses are.
     """
     plans = {p.kernel: p for p in plan.kernels}
-    return tuple(lower_kernel(context, nest, k, plans[k.name]) for k in nest.kernels)
+    users = kernel_users(context, nest)
+    states = (State(context, k, plans[k.name], users) for k in nest.kernels)
+    return tuple(_Kernel(s).lower() for s in states)
 
 
 def lower_kernel(context: Context, nest: Nest, kernel: KernelNest, plan: KernelPlan) -> ir.Kernel:
