@@ -65,14 +65,15 @@ def parallel(kernel: Kernel) -> list[list[str]]:
     return loops
 
 
-def check(kernel: Kernel) -> None:
-    """Values in both orders, and in the checking build."""
+def check(kernel: Kernel, *, races: bool = False) -> None:
+    """Values in both orders; `races`: also in the checking build, which takes long to compile."""
     program = kernel.compilation.program
     assert program is not None
     case = case_files.Case(case_files.FOLDER, "", sizes=SIZES)
     arrays = case_files.inputs(program, case)
     assert_agrees(program, arrays, SIZES, run_both_orders(kernel, arrays))
-    assert_agrees(program, arrays, SIZES, kernel.run(arrays, device="host", check=True))
+    if races:
+        assert_agrees(program, arrays, SIZES, kernel.run(arrays, device="host", check=True))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_statements_share_a_parallel_loop_over_a_sum(program: str, *, fixed: boo
     kernel = compiled(program, {OUTER: True}, fixed=fixed)
     assert parallel(kernel) == [["i_j"]]
     assert not any("no effect" in n for n in kernel.compilation.notes)
-    check(kernel)
+    check(kernel, races=not fixed)
 
 
 def test_the_loop_inside_runs_along_the_diagonal_only() -> None:
@@ -137,7 +138,7 @@ def test_a_sum_inside_of_single_indices() -> None:
     assert parallel(kernel) == [["b"]]
     assert "\n  for i_j in 0 : 2 * N - 1\n" in kernel.compilation.dumps["nest"]
     assert not any("no effect" in n for n in kernel.compilation.notes)
-    check(kernel)
+    check(kernel, races=True)
     assert len(parallel(compiled(SYMMETRIC, {}))) == 2
 
 

@@ -24,13 +24,14 @@ def compiled(program: str, sizes: Mapping[str, int], **mapping: object) -> Kerne
     return tcc_compile(program, sizes=sizes, options={"mapping": mapping})
 
 
-def check(kernel: Kernel, sizes: Mapping[str, int]) -> None:
-    """Values in both orders, and in the checking build."""
+def check(kernel: Kernel, sizes: Mapping[str, int], *, races: bool = False) -> None:
+    """Values in both orders; `races`: also in the checking build, which takes long to compile."""
     program = kernel.compilation.program
     assert program is not None
     arrays = case_files.inputs(program, case_files.Case(case_files.FOLDER, "", sizes=dict(sizes)))
     assert_agrees(program, arrays, sizes, run_both_orders(kernel, arrays))
-    assert_agrees(program, arrays, sizes, kernel.run(arrays, device="host", check=True))
+    if races:
+        assert_agrees(program, arrays, sizes, kernel.run(arrays, device="host", check=True))
 
 
 def fetches(kernel: Kernel, result: str) -> list[int]:
@@ -52,7 +53,7 @@ def test_inside_of_the_loop_over_tiles(pipeline: int) -> None:
     assert loop
     assert before.count(" = private_C[") == 1
     assert inside.count("private_C[i_o][j_o] = C[i * 20 + j];") == 1
-    check(kernel, SQUARE)
+    check(kernel, SQUARE, races=pipeline > 2)
 
 
 def test_the_plan_says_it_again() -> None:
@@ -79,7 +80,7 @@ def test_among_several_loops_over_tiles(depth: int, loops: int) -> None:
     around = 1 + 2  # the function; the loop over registers, the guard
     assert fetches(kernel, "O") == ([around + loops] if loops else [])
     if loops == 1:
-        check(kernel, sizes)
+        check(kernel, sizes, races=True)
 
 
 def test_untiled_reductions_add_to_memory() -> None:
