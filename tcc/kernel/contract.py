@@ -116,7 +116,7 @@ class _Contraction:
     def _single_buffered(self) -> list[ir.Statement]:
         # Where nothing was read before, copies need not wait.
         repeats = self._steps.moving or self._state.frame.looped
-        again: list[ir.Statement] = [ir.Barrier()] if repeats else []
+        again: list[ir.Statement] = [ir.Barrier()] if repeats and self._reads_first() else []
 
         def body(numbers: Numbers) -> list[ir.Statement]:
             first, *later = self._phases
@@ -126,6 +126,12 @@ class _Contraction:
             return [*result, *self._points(numbers, const(0))]
 
         return self._tile_loops(body)
+
+    def _reads_first(self) -> bool:
+        """Whether points read what the first phase copies; later phases end in a barrier anyway."""
+        shared = frozenset(self._tiles)
+        first = (o for o in self._tiles if level(o, shared) == 0)
+        return len(self._phases) == 1 or any(o not in self._copied for o in first)
 
     def _phase(
         self, copies: list[TileCopy], numbers: Numbers, again: list[ir.Statement]

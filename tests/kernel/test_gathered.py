@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from tcc.api import Kernel
 from tcc.errors import RunError
 from tcc.run.findings import FindingsError
+from tcc.run.host import HostDevice
 from tests.agreement import assert_agrees, run_both_orders
 from tests.kernel.running import compiled, data
 
@@ -106,7 +108,11 @@ def test_rows_are_fetched_ahead_where_their_indices_are_not_staged(pipeline: int
 
 
 def test_indices_come_before_the_rows_that_they_pick() -> None:
-    """Two stages: a barrier after the copy of the indices, the next after that of the rows."""
+    """Two stages: a barrier after the copy of the indices, the next after that of the rows.
+
+    Neither can be left out, and no other is needed: each thread writes indices when all have been
+    used for the copy of the rows before.
+    """
     staging = {"I": "shared", "T": "shared"}
     kernel = compiled(BAG.format(type="float"), **plan(staging))
     for body in bodies(kernel).values():
@@ -117,7 +123,20 @@ def test_indices_come_before_the_rows_that_they_pick() -> None:
         names = [re.sub(r"\[.*", "", o).strip("&") for o in order]
         compact = [n for k, n in enumerate(names) if not k or n != names[k - 1]]
         barrier = "__syncthreads"
-        assert compact == [barrier, "shared_I", barrier, "T", "shared_T", barrier]
+        assert compact == ["shared_I", barrier, "T", "shared_T", barrier]
+
+
+def test_no_barrier_can_be_left_out() -> None:
+    sizes = {"E": 6, "D": 20, "B": 7, "L": 18}
+    kernel = compiled(BAG.format(type="float"), sizes, **plan({"I": "shared", "T": "shared"}))
+    given, barrier = arrays(kernel, sizes), "__syncthreads();"
+    *parts, last = kernel.cuda_source.split(barrier)
+    assert len(parts) == 2
+    for k in range(2):
+        joined = barrier.join(parts[: k + 1]) + barrier.join([*parts[k + 1 :], last])
+        artifact = replace(kernel.artifact, cuda_source=joined)
+        with pytest.raises(FindingsError, match="race"):
+            HostDevice(check=True).run(artifact, given, {})
 
 
 @pytest.mark.parametrize("staging", STAGINGS)
