@@ -48,7 +48,7 @@ class HostDevice:
     `blocks` has, by index of the launch, the linear indices of the only blocks to run; what the
     others would have written stays poison. `workers`: processes at most, all CPUs when not given.
     `check`: use the checking build, and raise FindingsError for what it finds. `flavour`: how the
-    text is compiled where it is not checked.
+    text is compiled; of that the checking build, which needs warnings, takes all but `-w`.
     """
 
     name = "host"
@@ -97,7 +97,8 @@ class HostDevice:
     ) -> Checked:
         """Run the checking build; what it finds comes with the outputs instead of being raised."""
         call = Call(artifact.interface, bind(artifact.interface, arrays, sizes))
-        program = build_checked(artifact, self._chosen_compiler(), self._cache)
+        flags = tuple(f for f in self._flavour.text_flags if f != "-w")
+        program = build_checked(artifact, self._chosen_compiler(), self._cache, flags)
         checked = CheckedCall(call, program, artifact)
         with call.job(self._settings, checked.checking, checked.granules) as job:
             printed = _execute(program.path, job, self._settings.timeout_s)

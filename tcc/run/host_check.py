@@ -81,12 +81,14 @@ class CheckedProgram:
     uninitialised: tuple[Uninitialised, ...]
 
 
-def build_checked(artifact: Artifact, compiler: Compiler, cache: ObjectCache) -> CheckedProgram:
-    """The checking program of an artifact; compiled when it is not cached.
+def build_checked(
+    artifact: Artifact, compiler: Compiler, cache: ObjectCache, flags: tuple[str, ...] = ()
+) -> CheckedProgram:
+    """The checking program of an artifact; compiled when it is not cached, with `flags` besides.
 
     ToolchainError with the compiler's log when it rejects the text.
     """
-    path = build(artifact, compiler, cache, _flavour(compiler))
+    path = build(artifact, compiler, cache, _flavour(compiler, flags))
     data = path.read_bytes()
     length, _ = _LENGTH.unpack(data[-_LENGTH.size :])
     facts = json.loads(data[-_LENGTH.size - length : -_LENGTH.size])
@@ -98,9 +100,9 @@ def build_checked(artifact: Artifact, compiler: Compiler, cache: ObjectCache) ->
     )
 
 
-def _flavour(compiler: Compiler) -> Flavour:
+def _flavour(compiler: Compiler, flags: tuple[str, ...]) -> Flavour:
     special = _GCC if compiler.name == "g++" else (*_CLANG, *_CLANG_SANITIZERS)
-    return Flavour((*_COMMON, *special), ("-w", "-DTCC_CHECK"), _append_facts)
+    return Flavour((*_COMMON, *special, *flags), ("-w", "-DTCC_CHECK"), _append_facts)
 
 
 def _append_facts(program: Path, log: str) -> None:

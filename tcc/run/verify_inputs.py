@@ -89,7 +89,9 @@ def draw(domain: Domain, style: Style, seed: int, turn: int = 0) -> dict[str, Ar
     for name in (*program.inputs, *program.inouts):
         tensor = program.tensors[name]
         shape = tuple(e.evaluate(sizes) for e in tensor.shape)
-        entropy = (seed, list(Style).index(style), zlib.crc32(name.encode()), *shape)
+        # What is computed has its extremes elsewhere only where all of the values are others.
+        again = (turn,) if turn else ()
+        entropy = (seed, list(Style).index(style), zlib.crc32(name.encode()), *shape, *again)
         rng = np.random.default_rng(entropy)
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
         if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:

@@ -14,12 +14,12 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from tcc.run.cache import ObjectCache
-from tests.mutation.judge import Subject, fixed_subject, judge, open_subject
-from tests.mutation.mutants import Mutant, some_mutants
+from tests.mutation.evidence import evidence
+from tests.mutation.judge import Subject, Verdict, fixed_subject, judge, open_subject
+from tests.mutation.mutants import Mutant, one_of_each, some_mutants
 
 SPECS = Path(__file__).parents[2] / "specs"
 ASYNCHRONOUS = ("gemm", "batch_matmul")
@@ -29,15 +29,14 @@ Key = tuple[str, str, int, str]
 
 
 def subjects(cache: ObjectCache, only: list[str]) -> Iterator[Subject]:
-    """Every program of specs, at fixed and at open sizes."""
-    for path in sorted(SPECS.glob("*.tc")):
-        if only and path.stem not in only:
-            continue
-        kinds: list[Callable[[Path, ObjectCache], Subject]] = [fixed_subject, open_subject]
-        if path.stem in ASYNCHRONOUS:
-            kinds += [partial(kind, depth=3) for kind in (fixed_subject, open_subject)]
-        for kind in kinds:
+    """Every program of specs, at open sizes, then at fixed ones."""
+    paths = [p for p in sorted(SPECS.glob("*.tc")) if not only or p.stem in only]
+    kinds: tuple[Callable[..., Subject], ...] = (open_subject, fixed_subject)
+    for kind in kinds:
+        for path in paths:
             yield kind(path, cache)
+            if path.stem in ASYNCHRONOUS:
+                yield kind(path, cache, depth=3)
 
 
 def run(data: Path, each: int, seed: int, only: list[str]) -> None:
@@ -48,7 +47,9 @@ def run(data: Path, each: int, seed: int, only: list[str]) -> None:
         for subject in subjects(cache, only):
             text = subject.artifact.cuda_source
             digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-            for mutant in some_mutants(text, each, random.Random(f"{seed} {subject.name}")):
+            chance = random.Random(f"{seed} {subject.name}")
+            chosen = some_mutants(text, each, chance) if each else one_of_each(text, chance)
+            for mutant in chosen:
                 if (digest, mutant.operator, mutant.line, mutant.after) not in known:
                     _add(data, _record(subject, digest, mutant, cache))
                     _forget_programs(cache)
@@ -71,6 +72,7 @@ def _record(
     subject: Subject, digest: str, mutant: Mutant, cache: ObjectCache
 ) -> dict[str, str | int]:
     verdict, words = judge(subject, mutant, cache)
+    reason = evidence(subject, mutant, cache) if verdict is Verdict.SURVIVED else None
     return {
         "subject": subject.name,
         "text": digest,
@@ -80,6 +82,7 @@ def _record(
         "after": mutant.after,
         "verdict": verdict.name,
         "words": words[:200],
+        "reason": "" if reason is None else reason.name,
     }
 
 
@@ -92,7 +95,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--each", type=int, default=3)
+    parser.add_argument(
+        "--each", type=int, default=1, help="of each kind in each kernel; 0: one in each text"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("only", nargs="*", help="names of programs; all when none is given")
     arguments = parser.parse_args()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 KERNEL = re.compile(r'^extern "C" __global__ ')
-LAUNCH = re.compile(r"^(\s+\w+, dim3\()([^,]+(?:\([^)]*\))?[^,]*)(,.*)$")
+_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+LAUNCH = re.compile(rf"^(\s+\w+, dim3\()((?:[^,()]|{_NESTED})+)(,.*)$")
 DECLARATION = re.compile(
     r"^(?:__shared__ |extern )?(?:__align__\(\d+\) )?(?:const )?(?:unsigned |long )*"
     r"(?:int|float|double|bool|char|short|long|__half|__nv_bfloat16)\b[ *]"
@@ -74,6 +75,14 @@ def some_mutants(source: str, each: int, chance: random.Random) -> list[Mutant]:
     return sorted(chosen, key=lambda m: (m.line, m.operator, m.after))
 
 
+def one_of_each(source: str, chance: random.Random) -> list[Mutant]:
+    """One mutant of each kind."""
+    kinds: dict[str, list[Mutant]] = {}
+    for mutant in mutants(source):
+        kinds.setdefault(mutant.operator, []).append(mutant)
+    return [chance.choice(kinds[operator]) for operator in sorted(kinds)]
+
+
 def _kernels(lines: list[str]) -> list[str]:
     """For each line the kernel that it is in."""
     found, current = [], ""
@@ -95,14 +104,14 @@ def _difference(lines: list[str], fresh: list[str]) -> tuple[str, str]:
 
 
 def _body(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines of the kernels, without indentation."""
+    """The lines of the kernels that are no comments, without indentation."""
     inside = False
     for at, line in enumerate(lines):
         if KERNEL.match(line):
             inside = True
         elif line == "}":
             inside = False
-        elif inside:
+        elif inside and not line.lstrip().startswith("//"):
             yield at, line.strip()
 
 
@@ -300,10 +309,14 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, int]]]:
 def _pairs(lines: list[str]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Neighbouring statements that are no declarations."""
     for chunks in _blocks(lines):
-        plain = [c for c in chunks if not DECLARATION.match(lines[c[1] - 1].strip())]
+        plain = [c for c in chunks if not _is_declaration(lines[c[1] - 1].strip())]
         for one, other in pairwise(plain):
             if one[1] == other[0]:
                 yield one, other
+
+
+def _is_declaration(line: str) -> bool:
+    return DECLARATION.match(line) is not None or "assume_aligned" in line
 
 
 def _swapped(lines: list[str], one: tuple[int, int], other: tuple[int, int]) -> Change:

@@ -1,47 +1,30 @@
-"""Why a mutant may survive: rules for changes that change nothing that can be seen.
+"""The changes that no run explains: each was read in its kernel, and has a sentence.
 
-A rule is for an operator and the changed line; docs/verification.md tells them in words. What no
-rule covers has to be found.
+They are in survivors.json, which docs/verification.md shows.
 """
 
 from __future__ import annotations
 
-import re
+import json
+from dataclasses import dataclass
+from pathlib import Path
 
-from tests.mutation.mutants import Mutant
-
-_REGISTERS = re.compile(
-    r"^(?:\*reinterpret_cast<\w+\*>\(&)?(?:next_|shared_|[a-z][a-z0-9]*_+\[|[a-z]+_+ )"
-)
+FILE = Path(__file__).with_name("survivors.json")
 
 
-def reason(mutant: Mutant) -> str | None:
-    """Why this change may stay unseen; None when it may not."""
-    match mutant.operator:
-        case "change_grid" if mutant.after.count("+ 1") > mutant.before.count("+ 1"):
-            return "the blocks that are too many find their guards false"
-        case "swap_statements":
-            return "the statements do not depend on each other"
-        case "drop_barrier" | "move_barrier":
-            return "another barrier, or a loop that runs once, orders the same accesses"
-        case "drop_guard" | "shift_guard" | "drop_choice":
-            return "what the guard keeps out is read within the buffer and not used"
-        case "shift_bound":
-            return "the additional iterations do nothing, or the lost ones repeat others"
-        case "shrink_array":
-            return "the last elements are padding"
-        case "change_stride":
-            return "the factor belongs to an index that is always 0, or to a quotient that stays"
-        case "shift_index" | "drop_statement" if _REGISTERS.match(mutant.before):
-            return "a padded element: the other factor of its product is 0"
-        case _:
-            return _by_value(mutant)
+@dataclass(frozen=True)
+class Change:
+    """A line of a program's kernel, before and after a change of some kind."""
+
+    program: str
+    operator: str
+    before: str
+    after: str
 
 
-def _by_value(mutant: Mutant) -> str | None:
-    line = mutant.before
-    if "Top" in line:
-        return "the result does not depend on the number that the exponents are shifted by"
-    if re.match(r"(private_\w+) = \1 \+ \1_;", line) or "_ = warps_" in line:
-        return "the first partial result is added to the identity, or is the thread's own"
-    return None
+def known() -> dict[Change, str]:
+    """Why each of the listed changes changes nothing, or cannot be seen."""
+    entries = json.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        Change(e["program"], e["operator"], e["before"], e["after"]): e["reason"] for e in entries
+    }
