@@ -23,6 +23,7 @@ import islpy as isl
 
 from tcc.affine import Affine, Atom, Extremum, Floor, Product, Var, const, maximum, minimum, var
 from tcc.errors import InternalError
+from tcc.sched.unions import joined
 
 _LOGIC = ("and", "or", "not", "implies", "exists", "true", "false")
 _ARITHMETIC = ("min", "max", "mod", "floor", "ceil", "floord", "ceild")
@@ -209,18 +210,12 @@ def box(parameters: Parameters, tensor: str, bounds: Sequence[tuple[Affine, Affi
 
 def union_set(parameters: Parameters, sets: Iterable[isl.Set]) -> isl.UnionSet:
     """The union of sets of different spaces."""
-    total = isl.UnionSet(f"{parameters.header}{{ }}")
-    for one in sets:
-        total = total.union(one.to_union_set())
-    return total
+    return joined(isl.UnionSet(f"{parameters.header}{{ }}"), [s.to_union_set() for s in sets])
 
 
 def union_map(parameters: Parameters, maps: Iterable[isl.Map]) -> isl.UnionMap:
     """The union of maps of different spaces."""
-    total = isl.UnionMap(f"{parameters.header}{{ }}")
-    for one in maps:
-        total = total.union(one.to_union_map())
-    return total
+    return joined(isl.UnionMap(f"{parameters.header}{{ }}"), [m.to_union_map() for m in maps])
 
 
 # -- points and constraints ----------------------------------------------------------------
