@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -80,6 +81,24 @@ def test_remarks_of_a_program_are_in_no_output(remark: str, plain, tmp_path: Pat
     assert check(call, tmp_path, "strangers") == 0
     got = (tmp_path / "f.cu").read_bytes()
     assert got == plain["f.cu"]
+
+
+@pytest.mark.parametrize(
+    "remark", ['"); system("touch x', "\\", "%n%s", "*/", "\x1b[2J", "\u202e", "??/"]
+)
+def test_remarks_in_texts_of_a_kernel(remark: str, tmp_path: Path) -> None:
+    """A subscript that a kernel checks is in a string of C++: the string is all that differs."""
+    text = "def f(float(N) A, int32(M) I) -> (B) { B(i) = A(I(i @)) where i in 0:M }\n"
+    found = []
+    for inside in ("", f"# {remark}\n"):
+        files = {"f.tc": text.replace("@", inside).encode()}
+        words = ("compile", "f.tc", "--check-bounds", "-o", "f.cu")
+        assert check(Call(words, files, frozenset(("f.cu",))), tmp_path, "strangers") == 0
+        emitted = (tmp_path / "f.cu").read_text()
+        assert emitted.isascii()
+        assert "\x1b" not in emitted
+        found.append(re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', emitted))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("text", [n for n in NAMES if "\n" not in n and "\r" not in n])
