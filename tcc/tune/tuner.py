@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -108,7 +108,6 @@ class Tuner:
         self._began = time.monotonic()
         self._submitted = 0
         self._tried: list[Tried] = []
-        self._known: Sequence[Tried] = ()
         self._best: Tried | None = None
         self._default: Candidate | None = None
 
@@ -144,7 +143,6 @@ class Tuner:
 
     def _remember(self, known: Sequence[Tried]) -> None:
         """Candidates of earlier runs are not tried again."""
-        self._known = known
         self._scope.forget(t.candidate for t in known)
         point = self._scope.space.point
         self._strategy.tell([Told(point(t.candidate), t.looks_us) for t in known])
@@ -183,7 +181,8 @@ class Tuner:
             self._submitted += 1
         told: dict[int, Told] = {}
         while self._bench.pending:
-            for number, evaluation in self._bench.wait(self._left_s()):
+            waited = (c for n, (_, c, _) in running.items() if n not in told)
+            for number, evaluation in self._bench.wait(self._left_s(waited)):
                 proposal, candidate, text = running[number]
                 at_s = time.monotonic() - self._began
                 one = Tried(number, candidate, text, proposal.origin, evaluation, at_s)
@@ -192,16 +191,14 @@ class Tuner:
             self._watcher.tick()
         return [told[number] for number in running]
 
-    def _left_s(self) -> float:
+    def _left_s(self, waited: Iterable[Candidate | None]) -> float:
+        """How long to wait for these, some time even at the end where the default is one."""
         left = self._scope.end - time.monotonic()
-        if left <= 0 and not self._waits_for_default():
-            raise TimeIsUp
-        return min(max(left, 0.0), PATIENCE_S) or PATIENCE_S
-
-    def _waits_for_default(self) -> bool:
-        """Whether the default has still to come back."""
-        known = (t.candidate for t in (*self._known, *self._tried))
-        return self._default is not None and self._default not in known
+        if left > 0:
+            return min(left, PATIENCE_S)
+        if self._default in waited:
+            return PATIENCE_S
+        raise TimeIsUp
 
     def _came_back(self, one: Tried) -> None:
         self._tried.append(one)
