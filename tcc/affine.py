@@ -169,10 +169,6 @@ class Affine:
             total = total + _substitute_atom(atom, values) * coefficient
         return total
 
-    def rename(self, names: Mapping[str, str]) -> Affine:
-        """Replace variable names."""
-        return self.substitute({old: var(new) for old, new in names.items()})
-
     # -- text ------------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -331,10 +327,8 @@ def _extremum_bounds(kind: str, bounds: list[Interval]) -> Interval:
     lows = [b[0] for b in bounds if b[0] is not None]
     highs = [b[1] for b in bounds if b[1] is not None]
     if kind == "min":
-        all_low = len(lows) == len(bounds)
-        return (min(lows) if all_low else None, min(highs) if highs else None)
-    all_high = len(highs) == len(bounds)
-    return (max(lows) if lows else None, max(highs) if all_high else None)
+        return min(lows) if len(lows) == len(bounds) else None, min(highs, default=None)
+    return max(lows, default=None), max(highs) if len(highs) == len(bounds) else None
 
 
 def _multiply_bounds(a: Interval, b: Interval) -> Interval:
@@ -399,8 +393,7 @@ def _atom_order(atom: Atom) -> tuple[int, str]:
 
 @lru_cache(maxsize=4096)
 def _compound_order(atom: Atom) -> tuple[int, str]:
-    kinds = ("Var", "Floor", "Extremum", "Product")
-    return kinds.index(type(atom).__name__), _atom_text(atom, str)
+    return (Var, Floor, Extremum, Product).index(type(atom)), _atom_text(atom, str)
 
 
 def _order(expression: Affine) -> tuple[bool, str]:

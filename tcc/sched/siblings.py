@@ -85,18 +85,18 @@ def _body(
 
 
 def _same_range(own: Dim, other: Dim, names: Mapping[str, str]) -> bool:
-    return (own.low, own.high) == (other.low.rename(names), other.high.rename(names))
+    return (own.low, own.high) == (_under(other.low, names), _under(other.high, names))
 
 
 def _renamed(instance: Instance, names: Mapping[str, str]) -> Instance:
     """The instance under other names of its loops."""
-
-    def here(form: Affine) -> Affine:
-        return form.substitute({old: var(new) for old, new in names.items()})
-
     return Instance(
         instance.statement,
-        {i: here(a) for i, a in instance.iterators.items()},
+        {i: _under(a, names) for i, a in instance.iterators.items()},
         {names[d]: a for d, a in instance.values.items()},
-        tuple(here(c) for c in instance.conditions),
+        tuple(_under(c, names) for c in instance.conditions),
     )
+
+
+def _under(form: Affine, names: Mapping[str, str]) -> Affine:
+    return form.substitute({old: var(new) for old, new in names.items()})
