@@ -50,7 +50,8 @@ class _Contraction:
         self._steps = Steps(state, chain)
         self._operands = {read: o for o in chain.operands for read in o.reads}
         deep = self._steps.linear and self._steps.count != const(1)
-        shared = [o for o in chain.operands if state.plan.stage(o.tensor) is Staging.SHARED]
+        asked = [o for o in chain.operands if state.plan.stage(o.tensor) is Staging.SHARED]
+        shared = [o for o in asked if o.forms]  # an element alone is read from memory
         waits = copied_in_turn(chain, {o.tensor for o in shared})
         self._stages = state.plan.pipeline if deep and not waits else 1
         self._tiles: dict[Operand, Tile] = {}

@@ -108,3 +108,11 @@ def test_one_text_in_two_statements() -> None:
     """
     kernel = check(text, {"N": 11}, entry="f", outer_schedule_fusion_strategy="max")
     assert len(kernel.launches) == 1
+
+
+def test_an_element_that_data_picks_stays_in_memory() -> None:
+    """Beside a box of the same tensor in shared memory: there is nothing of it to copy."""
+    plan = {"f_kernel": {"loops": {"i": ["tile 4"]}, "staging": {"A": "shared"}}}
+    text = "def f(float(N) A, uint8 G) -> (T) { T +=! A(i) - A(G) where i in 0:N }\n"
+    kernel = check(text, {"N": 9}, fixed=False, split=1, plan=plan)
+    assert "A[G[0]]" in kernel.cuda_source
