@@ -172,6 +172,8 @@ def test_the_default_reads_whole_vectors() -> None:
     [
         "O(b, d) +=! W(b, l) * T(I(b, l), d) where l in 1:L",
         "O(b, d) max=! T(I(b, l), d) + W(b, l)",
+        "O(b, d) +=! T(I(b, l), d) where b in 0:B, l in 0:b",
+        "O(b, d) +=! I(b, l) > 0 ? T(I(b, l), d) : 0.0",
         "O(b, d) +=! T(I(b, l), D - 1 - d)",
         "O(b, d) +=! T(I(b, l), d) * T(I(b, L - 1 - l), d)",
         "O(b, d) +=! T(J(I(b, l)), d)",
@@ -185,7 +187,7 @@ def test_the_default_reads_whole_vectors() -> None:
     ],
 )
 def test_gathers_of_all_kinds(text: str) -> None:
-    """Weights, a loop that may be empty, other operators, nested gathers, columns, products."""
+    """Weights, empty sums, conditions, other operators, nested gathers, columns, products."""
     program = f"""
     def f(float(E, D) T, int32(B, L) I, int32(E) J, float(B, D) W, float(E, D) V, int32 S) -> (O) {{
         {text}
