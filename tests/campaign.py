@@ -4,7 +4,7 @@
 
 A line for each subject: its number, the pairs that agreed, how long it took, and the file of the
 failure, if any, which lies beside `--data`. A run that was interrupted goes on where it stopped.
-`check_pairs(number, 4, ...)` repeats a failure, and shrinks it.
+`check_pairs(number, 5, ...)` repeats a failure, and shrinks it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--plans", type=int, default=4, help="of each program")
+    parser.add_argument("--plans", type=int, default=5, help="of each program")
     arguments = parser.parse_args()
     if arguments.seed < 1:
         parser.error("the seed is 1 or more")
