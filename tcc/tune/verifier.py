@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from math import prod
+from math import gcd, prod
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TypeAlias, TypeVar
 
 from tcc.artifact import Artifact, Launch
 from tcc.driver import Compilation, Request, compile_program
-from tcc.errors import InternalError
+from tcc.errors import CompileError, InternalError
 from tcc.frontend import tir
 from tcc.run.cache import ObjectCache
 from tcc.run.host import HostDevice
@@ -39,6 +39,8 @@ KINDS = (1, 4)
 """Which awkward assignments are taken: extents of a tile and 1, of two tiles and 1."""
 MOST_BLOCKS = 1 << 12
 """Blocks of a run at awkward sizes; the y axis of a grid needs more to have too few of them."""
+EVEN = 16
+"""Powers of two that smaller sizes keep: elements of the widest access."""
 KEPT = 16
 """Assignments of sizes whose expected outputs are kept."""
 
@@ -98,12 +100,31 @@ class Verifier:
         elif _is_small(program, sizes):
             yield from self._pair(program, sizes, found)
         else:
-            # The plan may be one that open sizes do not allow: only the program is opened.
-            opened = compile_program(replace(self._request, sizes={}), stop_after="check")
-            for chosen in self._awkward(opened, found, {}):
+            yield from self._smaller(found, compiled)
+
+    def _smaller(
+        self, found: Compilation, compiled: Callable[[Sizes], Compilation]
+    ) -> Iterator[Pair]:
+        """The candidate at small sizes, in place of those that the reference kernel cannot have.
+
+        Where its plan does not fit small sizes (reductions there have no parts, and vectors may not
+        divide them), it is compiled at the largest ones that are like the given ones.
+        """
+        # The plan may be one that open sizes do not allow: only the program is opened.
+        opened = compile_program(replace(self._request, sizes={}), stop_after="check")
+        fits = True
+        for chosen in self._awkward(opened, found, {}):
+            try:
                 at = compiled(chosen)
-                if _blocks(at, chosen) <= MOST_BLOCKS:
-                    yield from self._pair(present(at.program), chosen, at)
+            except CompileError:
+                fits = False
+                continue
+            if _blocks(at, chosen) <= MOST_BLOCKS:
+                yield from self._pair(present(at.program), chosen, at)
+        if not fits:
+            chosen = _scaled(present(opened.program), self._request.sizes)
+            at = compiled(chosen)
+            yield from self._pair(present(at.program), chosen, at)
 
     def _awkward(
         self, opened: Compilation, found: Compilation, fixed: Sizes
@@ -134,6 +155,19 @@ def _is_small(program: tir.Program, sizes: Sizes) -> bool:
     """Whether the reference kernel can run at these sizes."""
     work, memory = points(program, sizes), tensor_bytes(program, sizes)
     return work <= REFERENCE_POINTS and memory <= REFERENCE_BYTES
+
+
+def _scaled(program: tir.Program, sizes: Sizes) -> dict[str, int]:
+    """The sizes, the largest ones halved until the reference kernel can run.
+
+    What they have in powers of two up to EVEN stays, so that vectors fit as before.
+    """
+    found = dict(sizes)
+    while not _is_small(program, found):
+        name = max(found, key=lambda n: found[n])
+        even = gcd(found[name], EVEN) if found[name] > EVEN else 1
+        found[name] = max(found[name] // 2 // even, 1) * even
+    return found
 
 
 def _sampled(artifact: Artifact, domain: Domain) -> int | None:

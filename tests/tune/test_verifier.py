@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tcc.driver import compile_program
 from tcc.sched.split import OPEN_PART
+from tcc.tune import verifier as verifier_module
 from tcc.tune.evaluate import Evaluator, Job, Work
 from tcc.tune.record import State
 from tcc.tune.verifier import Verifier, present
@@ -17,12 +20,12 @@ SIZES = {"E": 10_000_000, "D": 64, "B": 128, "L": 50}
 
 
 def test_a_plan_that_open_sizes_do_not_allow_is_verified(tmp_path: Path) -> None:
-    """Indices are staged only where a row has a known length; a search lost its default by it."""
+    """Indices are staged only where a row has a known length; a search lost its default."""
     asked = request(LOOKUP, "verify: {inputs: {I: [0, 0]}}", **SIZES)
-    made = compile_program(asked)
+    made = compile_program(request(LOOKUP, "mapping: {staging: {I: shared}}", **SIZES))
     assert made.plan is not None
     text = "mapping:\n" + "".join(f"  {line}\n" for line in made.plan.text().splitlines())
-    assert "staging: {I: shared}" in text
+    assert "staging: {I: shared" in text
     found = Evaluator(Job(asked, tmp_path))(Work(text))
     assert (found.state, found.reason) == (State.DONE, "")
     assert found.verified
@@ -47,3 +50,18 @@ def test_blocks_that_take_turns_are_tried(tmp_path: Path) -> None:
     assert launch.grid[0].evaluate({"N": 10_000}) == 3
     tile = present(found.plan).kernels[0].dims[0].tile
     assert 3 * tile + 1 in [p.domain.sizes["N"] for p in verifier.pairs(found, lambda _: found)]
+
+
+def test_a_plan_that_small_sizes_do_not_allow_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum that is cut into parts is short at small sizes, where nothing is cut."""
+    monkeypatch.setattr(verifier_module, "REFERENCE_BYTES", 1 << 20)
+    asked = request("def total(float(N) A) -> (S) { S +=! A(n) }", N=1 << 22)
+    made = compile_program(asked)
+    assert made.plan is not None
+    assert len(made.plan.kernels) == 2
+    text = "mapping:\n" + "".join(f"  {line}\n" for line in made.plan.text().splitlines())
+    found = Evaluator(Job(asked, tmp_path))(Work(text))
+    assert (found.state, found.reason) == (State.DONE, "")
+    assert found.verified
