@@ -4,7 +4,8 @@ plan, of the options that were tuned for them in 2018, and of the best plan of a
     python -m bench.predicted [--arch sm_90] [--time SECONDS] [--json FILE] [--write-docs] [NAME]
 
 Needs no GPU: every time is a prediction of `tcc.tune.model`. With `--json FILE` rows that the file
-has are not computed again, so that a run can be continued; `--time 0` leaves the search out.
+has are not computed again, so that a run can be continued; `--time 0` leaves the search out. With
+names, `--write-docs` replaces the rows of these programs only, `--time 0` by ones without a search.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from bench.tables import markdown, plain, replace_part
+from bench.tables import markdown, part_of, plain, replace_part, rows_of
 from bench.workloads import ROOT
 from tcc.api import request_of
 from tcc.driver import Request, compile_program
@@ -46,6 +47,8 @@ HEAD = (
     "default / best",
     "tried",
 )
+KEYS = 2
+"""Columns that say what a row is about."""
 SEED = 1
 
 
@@ -95,11 +98,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     if given.write_docs:
         text = DOCUMENT.read_text("utf-8")
-        table = (
-            f"\n{_caption(given.arch, given.time)}\n\n{markdown(HEAD, [r.cells() for r in rows])}"
-        )
-        DOCUMENT.write_text(replace_part(text, "predicted", table), "utf-8")
+        caption = _caption(given.arch, given.time)
+        old = part_of(text, "predicted").strip().splitlines()[0]
+        if given.names and old != caption and (given.time or not old.startswith(caption[:-1])):
+            sys.stderr.write(f"error: the other rows are: {old}\n")
+            return 2
+        caption = old if given.names else caption
+        DOCUMENT.write_text(documented(text, rows, caption, partly=bool(given.names)), "utf-8")
     return 0
+
+
+def documented(text: str, rows: Sequence[Row], caption: str, *, partly: bool) -> str:
+    """The document with these rows; `partly`: in the place of those that they are about."""
+    lines = [r.cells() for r in rows]
+    if partly:
+        new = {tuple(line[:KEYS]): line for line in lines}
+        old = rows_of(part_of(text, "predicted"))
+        lines = [new.get(tuple(line[:KEYS]), line) for line in old]
+    return replace_part(text, "predicted", f"\n{caption}\n\n{markdown(HEAD, lines)}")
 
 
 def measure(entry: Mapping[str, Any], arch: str, seconds: float) -> Row:

@@ -29,6 +29,20 @@ def markdown(head: Sequence[str], rows: Rows) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def part_of(text: str, name: str) -> str:
+    """What stands between `<!-- measured: NAME -->` and `<!-- end -->`. ValueError as below."""
+    found = re.findall(rf"<!-- measured: {re.escape(name)} -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    if len(found) != 1:
+        raise ValueError(f"the document has {len(found)} places for `{name}`")
+    return str(found[0])
+
+
+def rows_of(part: str) -> list[list[str]]:
+    """The cells of the Markdown table in a part, its head left out."""
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    return [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines[2:]]
+
+
 def replace_part(text: str, name: str, part: str) -> str:
     """The text with a new part between `<!-- measured: NAME -->` and `<!-- end -->`.
 

@@ -10,7 +10,7 @@ from tcc.affine import Affine
 from tcc.frontend import tir
 from tcc.scalar import ScalarType
 from tcc.sched.nest import KernelNest, instances
-from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
+from tcc.sched.plan import KernelPlan, Staging
 from tcc.sched.reuse import Chain, Operand, box, copied_in_turn, order, source_of
 from tcc.sched.row_stage import row_stages, stage_bytes
 from tcc.sched.rows import reduces, row_form
@@ -125,12 +125,12 @@ def operand_bytes(operand: Operand, chain: Chain, type: ScalarType, plan: Kernel
 def may_pad(operand: Operand, lie: tuple[int, ...], plan: KernelPlan) -> bool:
     """Whether rows of an operand's box may get longer, for the sake of banks, by one access.
 
-    `lie` is its order: rows that are not those of the tensor, or that threads read side by side.
+    `lie` is its order: rows that are not those of the tensor, or that threads at neighbouring
+    points read side by side. Those that share a k-tile read rows that follow each other.
     """
     if lie[-1] != len(lie) - 1:
         return True
-    parts: tuple[DimPlan | LoopPlan, ...] = (*plan.dims, *plan.loops)
-    threaded = [p.dim for p in parts if p.threads > 1]
+    threaded = [d.dim for d in plan.dims if d.threads > 1]
     return any(operand.forms[d].coefficient(n) for d in lie[:-1] for n in threaded)
 
 
