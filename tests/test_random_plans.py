@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tcc.run.cache import ObjectCache
@@ -14,10 +12,15 @@ PAIRS = 2000 // PARTS
 PLANS = 5
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> ObjectCache:
+    return ObjectCache(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.mark.parametrize("part", range(PARTS))
-def test_random_plans(part: int, tmp_path: Path) -> None:
+def test_random_plans(part: int, cache: ObjectCache) -> None:
     """Each part has its own numbers, which are the same every time."""
-    cache, known, number = ObjectCache(tmp_path), Known(), part * PAIRS
+    known, number = Known(), part * PAIRS
     while len(known) < PAIRS:
         check_pairs(number, PLANS, cache, known)
         number += 1
