@@ -35,6 +35,9 @@ RUN_POINTS = 1 << 20
 REFERENCE_POINTS = 1 << 31
 """Statement instances up to which the reference kernel is run, once for all candidates."""
 REFERENCE_BYTES = 1 << 29
+SMALLER_POINTS = 1 << 28
+SMALLER_BYTES = 1 << 26
+"""What is left of problems that are larger: much less, so that a busy machine does it in time."""
 KINDS = (1, 4)
 """Which awkward assignments are taken: extents of a tile and 1, of two tiles and 1."""
 MOST_BLOCKS = 1 << 12
@@ -108,7 +111,7 @@ class Verifier:
         """The candidate at small sizes, in place of those that the reference kernel cannot have.
 
         Where its plan does not fit small sizes (reductions there have no parts, and vectors may not
-        divide them), it is compiled at the largest ones that are like the given ones.
+        divide them), it is compiled at larger ones that are like the given ones.
         """
         # The plan may be one that open sizes do not allow: only the program is opened.
         opened = compile_program(replace(self._request, sizes={}), stop_after="check")
@@ -158,12 +161,14 @@ def _is_small(program: tir.Program, sizes: Sizes) -> bool:
 
 
 def _scaled(program: tir.Program, sizes: Sizes) -> dict[str, int]:
-    """The sizes, the largest ones halved until the reference kernel can run.
+    """The sizes, the largest ones halved until a run takes little.
 
     What they have in powers of two up to EVEN stays, so that vectors fit as before.
     """
     found = dict(sizes)
-    while not _is_small(program, found):
+    while not (
+        points(program, found) <= SMALLER_POINTS and tensor_bytes(program, found) <= SMALLER_BYTES
+    ):
         name = max(found, key=lambda n: found[n])
         even = gcd(found[name], EVEN) if found[name] > EVEN else 1
         found[name] = max(found[name] // 2 // even, 1) * even

@@ -57,6 +57,7 @@ def test_a_plan_that_small_sizes_do_not_allow_is_verified(
 ) -> None:
     """A sum that is cut into parts is short at small sizes, where nothing is cut."""
     monkeypatch.setattr(verifier_module, "REFERENCE_BYTES", 1 << 20)
+    monkeypatch.setattr(verifier_module, "SMALLER_BYTES", 1 << 20)
     asked = request("def total(float(N) A) -> (S) { S +=! A(n) }", N=1 << 22)
     made = compile_program(asked)
     assert made.plan is not None
