@@ -174,9 +174,12 @@ class Pairs:
         arrays, sizes = self._subject.program.arrays, self._subject.program.sizes
         forward, reverse = (device.run(artifact, arrays, {}) for device in self._devices)
         self._devices[0].prepare(artifact).unlink(missing_ok=True)  # nobody needs it again
-        assert_same(forward, reverse)
         self._oracle = self._oracle or oracle(program, arrays, sizes)
         self._oracle.assert_agrees(forward)
+        if "deterministic: false" in self._subject.structure:
+            self._oracle.assert_agrees(reverse)  # a least zero may have either sign
+        else:
+            assert_same(forward, reverse)
 
 
 class _RandomPlan:
