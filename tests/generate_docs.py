@@ -28,6 +28,7 @@ from tcc.schema import Entry, describe, entries, options_of
 from tcc.target import TARGETS
 from tests.doc_blocks import DOCUMENTS, ROOT
 from tests.figures import FIGURES, FOLDER
+from tests.mutation import report
 
 _PART = re.compile(r"(<!-- generated: (.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 STAGES = {
@@ -255,6 +256,12 @@ def memory_paths() -> str:
     return table((*head, "L1", "L2", "memory"), rows)
 
 
+def mutants() -> str:
+    """What became of mutants of emitted kernels, by kind."""
+    head = ("change", "mutants", "check", "values", "rejected", "equal", "left")
+    return f"{report.in_words()}\n{table(head, report.rows_by_operator())}"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "memory paths": memory_paths,
     "types": types,
@@ -269,6 +276,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "presets": presets,
     "passes": passes,
     "contracts": contracts,
+    "mutants": mutants,
+    "equal mutants": lambda: table(("mutants", "why"), report.rows_by_reason()),
+    "survivors": lambda: table(("program", "before", "after", "why"), report.rows_of_survivors()),
     **dict(_file_parts()),
 }
 

@@ -95,7 +95,8 @@ def draw(domain: Domain, style: Style, seed: int, turn: int = 0) -> dict[str, Ar
         rng = np.random.default_rng(entropy)
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
         if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:
-            values = _spotted(values, _kept_dims(program, name), rng)
+            kept, windows = (_kept_dims(program, name, is_kept) for is_kept in (_is_kept, _moves))
+            values = _spotted(values, kept, tuple(d for d in windows if d not in kept), rng)
         if style is Style.WIDE and tensor.type is not ScalarType.BOOL:
             along = reduced.get(name, ())
             values = _with_extremes(values, along, domain.limits.get(name), turn, rng)
@@ -123,13 +124,18 @@ def _with_extremes(
     return place(values, along, (low, high), turn)
 
 
-def _kept_dims(program: tir.Program, tensor: str) -> tuple[int, ...]:
-    """The dimensions of a tensor that no read sums over: a NaN in a slice leaves others alone."""
+def _kept_dims(
+    program: tir.Program, tensor: str, is_kept: Callable[[tir.Expression, tir.Statement], bool]
+) -> tuple[int, ...]:
+    """The dimensions of a tensor that no read sums over: a NaN in a slice leaves others alone.
+
+    As far as `is_kept` says so of the subscripts of its reads.
+    """
     kept = set(range(program.tensors[tensor].rank))
     for statement in program.statements:
         for read in tir.walk(statement.value):
             if isinstance(read, tir.Read) and read.tensor == tensor:
-                kept &= {d for d, s in enumerate(read.subscripts) if _is_kept(s, statement)}
+                kept &= {d for d, s in enumerate(read.subscripts) if is_kept(s, statement)}
     return tuple(sorted(kept))
 
 
@@ -138,14 +144,25 @@ def _is_kept(subscript: tir.Expression, statement: tir.Statement) -> bool:
     return bool(names) and not names & set(statement.reductions)
 
 
-def _spotted(values: Array, dims: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """With NaN in a third of the slices along one of the dimensions that has several."""
-    long = [d for d in dims if values.shape[d] > 1]
+def _moves(subscript: tir.Expression, statement: tir.Statement) -> bool:
+    """Whether it moves with an index, such as that of a window: a slice is in some windows only."""
+    names = {e.name for e in tir.walk(subscript) if isinstance(e, tir.Index)}
+    return bool(names - set(statement.reductions))
+
+
+def _spotted(
+    values: Array, dims: tuple[int, ...], windows: tuple[int, ...], rng: np.random.Generator
+) -> Array:
+    """With NaN in a third of the slices along one of the dimensions that has several.
+
+    In one slice, where windows move along the dimension.
+    """
+    long = [d for d in (*dims, *windows) if values.shape[d] > 1]
     if not long:
         return values
     dim = long[rng.integers(len(long))]
     extent = values.shape[dim]
-    chosen = rng.permutation(extent)[: max(1, extent // 3)]
+    chosen = rng.permutation(extent)[: 1 if dim in windows else max(1, extent // 3)]
     spotted = np.moveaxis(values.copy(), dim, 0)
     spotted[chosen] = np.nan
     return np.moveaxis(spotted, 0, dim)

@@ -23,24 +23,30 @@ _BYTES = {"double": 8, "float": 4, "int": 4, "__half": 2, "__nv_bfloat16": 2, "c
 
 def evidence(subject: Subject, mutant: Mutant, cache: ObjectCache) -> Reason | None:
     """Why a mutant that was not found could not be; None when nothing shows it."""
-    if subject.machine_code == machine_code(subject.artifact, mutant.text):
-        return Reason.SAME
-    if mutant.operator == "shrink_array":
-        return Reason.PADDED if _keeps_its_bytes(mutant) else None
-    if mutant.operator != "change_grid" and not is_reached(subject, mutant, cache):
-        return Reason.UNREACHED
+    reason = _by_its_text(subject, mutant)
+    if reason is not None or mutant.operator == "shrink_array":
+        return reason
     if mutant.operator in SYNCHRONISATION:
         return Reason.ORDERED if _loops_turn(subject, mutant, cache) else None
-    if mutant.operator == "swap_statements":
-        if _joins_the_same(mutant):
-            return Reason.REORDERED
-        if is_independent(subject.artifact.cuda_source, mutant):
-            return Reason.INDEPENDENT
+    if mutant.operator != "change_grid" and not is_reached(subject, mutant, cache):
+        return Reason.UNREACHED
     for poison, reason in ((NAN, Reason.UNUSED), (LARGE, Reason.TIMES_ZERO)):
         text = probe(subject.artifact.cuda_source, mutant, poison)
         if text is not None and _agrees(subject, text, cache):
             return reason
-    return None
+    same = subject.machine_code == machine_code(subject.artifact, mutant.text)
+    return Reason.SAME if same else None
+
+
+def _by_its_text(subject: Subject, mutant: Mutant) -> Reason | None:
+    """What needs no run."""
+    if mutant.operator == "shrink_array":
+        return Reason.PADDED if _keeps_its_bytes(mutant) else None
+    if mutant.operator != "swap_statements":
+        return None
+    if _joins_the_same(mutant):
+        return Reason.REORDERED
+    return Reason.INDEPENDENT if is_independent(subject.artifact.cuda_source, mutant) else None
 
 
 def _agrees(subject: Subject, text: str, cache: ObjectCache) -> bool:

@@ -139,15 +139,25 @@ def _region(lines: list[str], head: int) -> _Region:
 
 
 def _spoiled(lines: list[str], start: int, end: int, when: str) -> list[str] | None:
-    """The lines of a block, all of whose stores store poison `when` something holds."""
+    """The lines of a block, all of whose stores store poison `when` something holds.
+
+    But for those in variables of the block, which nothing else sees.
+    """
     found: list[str] = []
+    own = {_declared(x.strip()) for x in lines[start:end] if DECLARATION.match(x.strip())}
     for line in lines[start:end]:
         text = line.strip()
         if any(b in text for b in _BARRIERS):
             return None
         fresh = _poisoned(line, when)
-        found.append(line if fresh is None else fresh)
+        inside = _is_store(text) and _base(text) in own
+        found.append(line if fresh is None or inside else fresh)
     return found
+
+
+def _declared(line: str) -> str:
+    """The variable that a line declares."""
+    return re.findall(r"[A-Za-z_]\w*", re.split(r" = |\[|;", line, maxsplit=1)[0])[-1]
 
 
 def _other_decision(lines: list[str], at: int, mutant: Mutant) -> list[str] | None:
@@ -262,8 +272,25 @@ def is_independent(source: str, mutant: Mutant) -> bool:
     if chunks is None or any(b in line for c in chunks for line in c for b in _BARRIERS):
         return False
     stored = [{_base(x.strip()) for x in chunk if _is_store(x.strip())} for chunk in chunks]
-    named = [set(re.findall(r"[A-Za-z_]\w*", " ".join(chunk))) for chunk in chunks]
-    return not (stored[0] & named[1] or stored[1] & named[0])
+    named = [
+        set(re.findall(r"[A-Za-z_]\w*", " ".join(x for x in chunk if "//" not in x)))
+        for chunk in chunks
+    ]
+    if not (stored[0] & named[1] or stored[1] & named[0]):
+        return True
+    return all(len(c) == 1 for c in chunks) and _other_element(chunks[0][0], chunks[1][0])
+
+
+def _other_element(one: str, other: str) -> bool:
+    """Whether two stores are in elements of an array that are a constant apart."""
+    statements = one.strip(), other.strip()
+    targets = [_target(s) for s in statements]
+    if not all(targets) or any(_base(s) in _value(s) for s in statements):
+        return False
+    constant = re.compile(r" \+ (\d+)(?! \*)|(?<=\[)(\d+)(?=\]\)?$)")
+    apart = [sum(int(a or b) for a, b in constant.findall(str(t))) for t in targets]
+    rest = {constant.sub("", str(t)) for t in targets}
+    return len(rest) == 1 and apart[0] != apart[1]
 
 
 def _swapped_chunks(lines: list[str], mutant: Mutant) -> tuple[list[str], list[str]] | None:

@@ -171,3 +171,10 @@ def test_wide() -> None:
     assert np.median(np.abs(values)) > 50
     assert {np.argmin(values), np.argmax(values)} == {0, 999}
     assert draw(found, Style.NORMAL, 0)["A"][5] * 100 != values[5]
+
+
+def test_windows_have_one_slice_without_numbers() -> None:
+    text = "def f(float(L) A, float(K) W) -> (O) { O(l) +=! A(l + k) * W(k) }"
+    values = draw(domain(text, L=40, K=3), Style.SPOTTED, 0)
+    assert np.isnan(values["A"]).sum() == 1
+    assert not np.isnan(values["W"]).any()
