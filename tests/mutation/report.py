@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.reasons import Reason
-from tests.mutation.survivors import Change, known
+from tests.mutation.survivors import Change, Reading, known
 
 RESULTS = Path(__file__).with_name("results.json")
 _FOUND = ("CHECK", "VALUES", "REJECTED")
@@ -75,16 +75,22 @@ def rows_by_reason() -> list[tuple[str, str]]:
 
 def rows_of_survivors() -> list[tuple[str, ...]]:
     """The changes that no run explains, with the sentence of whoever read the kernel."""
-    reasons = known()
     return [
         (
-            name,
-            f"`{_short(before)}`",
-            f"`{_short(after)}`",
-            reasons[Change(name, kind, before, after)],
+            change.program,
+            f"`{_short(change.before)}`",
+            f"`{_short(change.after)}`",
+            f"missed: {reading.reason}" if reading.missed else reading.reason,
         )
-        for name, kind, before, after in _results()["left"]
+        for change, reading in _left()
     ]
+
+
+def _left() -> list[tuple[Change, Reading]]:
+    """Missed ones last."""
+    readings = known()
+    left = [Change(*entry) for entry in _results()["left"]]
+    return sorted(((c, readings[c]) for c in left), key=lambda pair: pair[1].missed)
 
 
 def _short(text: str) -> str:
@@ -95,10 +101,13 @@ def in_words() -> str:
     """What was judged."""
     results = _results()
     count = sum(n for found in results["counts"].values() for n in found.values())
+    left = _left()
+    missed = sum(reading.missed for _, reading in left)
     return (
         f"{count} mutants of {results['texts']} emitted texts of {results['programs']} programs of "
         "`specs/`, at open and at fixed sizes, with default plans and with three buffers, sm_90; "
-        "two x86-64 cores, g++ 12:\n"
+        f"two x86-64 cores, g++ 12. What is left are {len(left)} different changes: "
+        f"{len(left) - missed} change nothing, as reading shows; {missed} are missed:\n"
     )
 
 

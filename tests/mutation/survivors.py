@@ -22,9 +22,20 @@ class Change:
     after: str
 
 
-def known() -> dict[Change, str]:
-    """Why each of the listed changes changes nothing, or cannot be seen."""
+@dataclass(frozen=True)
+class Reading:
+    """What whoever read the kernel says: why the change changes nothing, or how it was missed."""
+
+    missed: bool
+    reason: str
+
+
+def known() -> dict[Change, Reading]:
+    """What was read of each of the listed changes."""
     entries = json.loads(FILE.read_text(encoding="utf-8"))
     return {
-        Change(e["program"], e["operator"], e["before"], e["after"]): e["reason"] for e in entries
+        Change(e["program"], e["operator"], e["before"], e["after"]): Reading(
+            e["missed"], e["reason"]
+        )
+        for e in entries
     }
