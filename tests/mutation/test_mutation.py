@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tcc.run.cache import ObjectCache
+from tests.mutation import report
 from tests.mutation.evidence import evidence
 from tests.mutation.judge import (
     Subject,
@@ -163,6 +165,17 @@ def test_independent_statements():
     swaps = {m.before: m for m in mutants(text) if m.operator == "swap_statements"}
     assert is_independent(text, swaps["C[t0] = private_C;"])
     assert not is_independent(text, next(m for b, m in swaps.items() if "shfl" in b))
+
+
+def test_every_change_that_is_left_was_read():
+    """And no other one; the figures in the documents are those of the list."""
+    left = [Change(*entry) for entry in json.loads(report.RESULTS.read_text())["left"]]
+    readings = known()
+    assert set(left) == set(readings)
+    assert not [c for c, r in readings.items() if "presumably" in r.reason]
+    missed = [row for row in report.rows_of_survivors() if row[-1].startswith("missed: ")]
+    assert len(missed) == sum(r.missed for r in readings.values())
+    assert f"{len(left) - len(missed)} change nothing" in report.in_words()
 
 
 @pytest.mark.slow
