@@ -61,7 +61,7 @@ FAULTS = {
         "two buffers", r"shared_A\[0\]\[144", "shared_A[0][36 + 144", None, (Kind.OUT_OF_BOUNDS,),
     ),
     "shared, not written": (
-        "one buffer", r" shared_A\[[^\]]*36[^;]*;", "", "shared_A", (Kind.UNINITIALISED,),
+        "one buffer", r" shared_A\[[^\]]*\+ 32 [^;]*;", "", "shared_A", (Kind.UNINITIALISED,),
     ),
     "shared, updated before it is written": (
         "two buffers", r"(shared_A\[0\]\[[^\]]*\]) =", r"\1 +=", "shared_A",

@@ -50,7 +50,7 @@ def assert_runs(artifact, compiler: Compiler, cache: ObjectCache) -> None:
 @pytest.mark.parametrize("name", ["fast", "quick", "check"])
 def test_the_code_is_the_same(gcc, tmp_path, name):
     """To the byte, with the places of its lines and its warnings."""
-    flavour = {"fast": FAST, "quick": QUICK}.get(name) or _flavour(gcc)
+    flavour = {"fast": FAST, "quick": QUICK}.get(name) or _flavour(gcc, ())
     flags = [*FLAGS, *flavour.text_flags, "-I.", f"-I{SHIM}"]
     (tmp_path / "glue.cpp").write_text(f"#include <cuda_runtime.h>\n{TEXT}")
     header = precompiled(gcc, ObjectCache(tmp_path), flags, ())
