@@ -54,6 +54,11 @@ class ScalarType(Enum):
         return self.kind == "int"
 
     @property
+    def is_word(self) -> bool:
+        """True for types of 32 and 64 bits, which every GPU shuffles and exchanges in one step."""
+        return self.bits in (32, 64)
+
+    @property
     def is_half(self) -> bool:
         """True for the storage-only types that compute in float32."""
         return self in (ScalarType.FLOAT16, ScalarType.BFLOAT16)

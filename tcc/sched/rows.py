@@ -14,20 +14,7 @@ from typing import TypeAlias
 from tcc.affine import Affine, var
 from tcc.frontend import tir
 from tcc.frontend.subscripts import affine_form
-from tcc.scalar import ScalarType
 from tcc.sched.nest import Dim, Instance, KernelNest, Loop, Node, instances, runs_over
-
-EXCHANGED = frozenset(
-    (
-        ScalarType.FLOAT32,
-        ScalarType.FLOAT64,
-        ScalarType.INT32,
-        ScalarType.UINT32,
-        ScalarType.INT64,
-        ScalarType.UINT64,
-    )
-)
-"""Types that threads can exchange by shuffles."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +135,7 @@ def _is_sound(  # noqa: C901 - one condition after the other
             if reduces(instance, statement):
                 reducing = True
                 type = program.tensors[statement.target].type
-                if type not in EXCHANGED or any(t.variables & along for t in target):
+                if not type.is_word or any(t.variables & along for t in target):
                     return False
         if isinstance(node, Pass) and _reads_own_reduction(node, program):
             return False

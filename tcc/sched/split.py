@@ -42,17 +42,6 @@ SMALLEST_TILE = 16
 ELEMENT_BYTES = 4
 STAGED_ELEMENTS = 6144
 """Of both operands in one k-tile: two stages of them fill 48 KiB."""
-ATOMIC = frozenset(
-    (
-        ScalarType.FLOAT32,
-        ScalarType.FLOAT64,
-        ScalarType.INT32,
-        ScalarType.UINT32,
-        ScalarType.INT64,
-        ScalarType.UINT64,
-    )
-)
-"""Types of 32 and 64 bits, which every GPU compares and exchanges in one step."""
 SECOND_KERNEL = 4000
 """Cycles from the end of a kernel to the work of the next one: about 2 us."""
 
@@ -250,7 +239,7 @@ def _rewrite(
     first = _first(statement, part, name, index, target.type.compute)
     second = _second(statement, part, name, index, target.type.compute)
     steps = [first, second]
-    if not deterministic and target.type in ATOMIC:
+    if not deterministic and target.type.is_word:
         joined = replace(second, initialise=False, atomic=True)
         start = [_start(statement, target.type)] if statement.initialise else []
         steps = [*start, first, joined]

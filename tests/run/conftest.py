@@ -11,6 +11,7 @@ from tcc.artifact import Argument, ArgumentKind, Artifact, Interface
 from tcc.frontend.tir import Role
 from tcc.run.cache import ObjectCache
 from tcc.run.host import HostDevice
+from tcc.run.toolchain import Compiler, find_cxx
 from tcc.scalar import ScalarType
 
 ROLES = {"in": Role.INPUT, "out": Role.OUTPUT, "inout": Role.INOUT}
@@ -95,6 +96,14 @@ def make_unit(
         lift(0) if workspace is None else workspace,
     )
     return Artifact(source, "", interface)
+
+
+@pytest.fixture
+def gcc() -> Compiler:
+    found = find_cxx()
+    if found.name != "g++":
+        pytest.skip("g++ is not installed")
+    return found
 
 
 @pytest.fixture(scope="session")

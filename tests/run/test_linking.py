@@ -12,7 +12,7 @@ from tcc.run.elf import Elf
 from tcc.run.host import HostDevice
 from tcc.run.host_build import QUICK
 from tcc.run.linking import PLAIN, link_flags
-from tcc.run.toolchain import Compiler, find_cxx
+from tcc.run.toolchain import Compiler
 from tests.run.wrapped import Wrapped
 
 X = np.arange(4, dtype=np.float32)
@@ -22,14 +22,6 @@ extern __shared__ float d[];
 if (X[0] < -1.0f) d[700000000] = 1.0f;
 {COPY}
 """
-
-
-@pytest.fixture
-def gcc() -> Compiler:
-    found = find_cxx()
-    if found.name != "g++":
-        pytest.skip("g++ is not installed")
-    return found
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tcc.run.host import HostDevice
 from tcc.run.host_build import FAST, FLAGS, QUICK, SHIM
 from tcc.run.host_check import _flavour
 from tcc.run.precompiled import precompiled
-from tcc.run.toolchain import Compiler, find_cxx
+from tcc.run.toolchain import Compiler
 from tests.run.wrapped import Wrapped
 
 TEXT = """
@@ -24,14 +24,6 @@ extern "C" __global__ void twice(const float* X, float* Y) {
 }
 """
 X = np.arange(32, dtype=np.float32)
-
-
-@pytest.fixture
-def gcc() -> Compiler:
-    found = find_cxx()
-    if found.name != "g++":
-        pytest.skip("g++ is not installed")
-    return found
 
 
 @pytest.fixture
