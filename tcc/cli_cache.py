@@ -186,7 +186,7 @@ def _rejected(
 
 
 def _row(key: Key, found: list[Measurement]) -> list[str]:
-    done = [m for m in found if m.time_us is not None]
+    done = [m for m in found if m.is_done]
     best = _time(done[0].time_us, done[0].predicted) if done else "all failed"
     return [
         key.digest,
@@ -200,7 +200,7 @@ def _row(key: Key, found: list[Measurement]) -> list[str]:
 
 
 def _result(m: Measurement) -> list[str]:
-    if m.time_us is None:
+    if not m.is_done:
         return [m.state.value, "", "", m.device, m.method, "", f"{m.origin}: {m.reason}"]
     times = [_time(t, m.predicted) for t in (m.time_us, m.p10_us, m.p90_us)]
     return [*times, m.device, m.method, "yes" if m.verified else "no", m.origin]

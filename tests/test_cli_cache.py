@@ -94,6 +94,21 @@ def test_bad_lines_have_their_numbers(capfd, filled):
     assert [(d["code"], d["line"]) for d in found] == [("E0631", 2), ("E0631", 4)]
 
 
+@pytest.mark.usefixtures("filled")
+def test_pruned_measurements_keep_their_first_time(capfd):
+    """They are shown as pruned, and what is exported can be imported."""
+    pruned = done(55.2, numbered(3), state=State.PRUNED, reason="predicted 55.2 us")
+    with Database() as database:
+        database.add(key(target="sm_80"), pruned)
+    out = run(capfd, "cache", "list")[1]
+    assert "sm_80   0.1.0  0 of 2   all failed" in out
+    shown = run(capfd, "cache", "show", key(target="sm_80").digest)[1]
+    assert "pruned" in shown
+    assert "random: predicted 55.2 us" in shown
+    run(capfd, "cache", "export", "-o", "t.jsonl")
+    assert run(capfd, "cache", "import", "t.jsonl") == (0, "0 added, 5 known, 0 rejected\n", "")
+
+
 def test_files_that_are_not_there(capfd):
     code, _, err = run(capfd, "cache", "import", "t.jsonl")
     assert code == 2

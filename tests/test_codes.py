@@ -109,6 +109,7 @@ def console_codes(example, folder, monkeypatch, capfd):
     for name in ("gemm.tc", "gemm.yaml"):
         (folder / name).write_bytes((ROOT / "specs" / name).read_bytes())
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("TCC_CACHE_DIR", str(folder / "cache"))
     # A reader's `python3` has what tcc needs; the machine's own may not.
     here = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", here + os.pathsep + os.environ["PATH"])

@@ -21,7 +21,7 @@ from tcc.frontend import tir
 from tcc.frontend.suggest import suggestion
 from tcc.run.checking import refuse_check
 from tcc.run.verify_extremes import draws, longest
-from tcc.run.verify_inputs import Domain, Style, find_domain
+from tcc.run.verify_inputs import Domain, Style, find_domain, free_floats
 from tcc.run.verify_outcome import Outcome, Skip, Trial
 from tcc.run.verify_sizes import (
     awkward_sizes,
@@ -48,7 +48,7 @@ MOST_PADDED = 1 << 26
 """Points of all tiles, the padding of tiles included, up to which all blocks run at awkward sizes;
 fewer in the checking build."""
 SWEPT_POINTS = 1 << 21
-"""Statement instances up to which minima and maxima are tried at the given sizes at length."""
+"""Statement instances up to which kernels are tried at the given sizes with further inputs."""
 FEW_BLOCKS = 8
 MOST_BYTES = 1 << 30
 SAMPLED_BLOCKS = 64
@@ -119,8 +119,14 @@ class _Verification:
         """One trial; at one of the sizes minima and maxima are tried at length."""
         program, sizes = pair.domain.program, pair.domain.sizes
         turns = draws(program, sizes) if sizes == self._longest else 0
+        few = points(program, sizes) <= SWEPT_POINTS
+        infinite = len(free_floats(pair.domain)) if few else 0
+        further = (
+            *((Style.WIDE, turn) for turn in range(turns)),
+            *((Style.INFINITE, turn) for turn in range(infinite)),
+        )
         style = STYLES[index % len(STYLES)]
-        return try_pair(pair, replace(self._settings_for(pair), style=style, turns=turns))
+        return try_pair(pair, replace(self._settings_for(pair), style=style, further=further))
 
     @cached_property
     def _longest(self) -> Mapping[str, int]:

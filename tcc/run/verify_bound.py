@@ -29,6 +29,8 @@ EPSILON: dict[ScalarType, float] = {
 CALL_ULPS = 4
 """What one call of a builtin function may make of an argument that is off by one epsilon."""
 RUNS = 6
+RUNS_TO_INFINITY = 12
+"""Next to 0 the sign decides which infinity a product becomes, and one run in two shows it."""
 
 
 def relative_bounds(program: tir.Program, sizes: Mapping[str, int]) -> dict[str, float]:
@@ -44,7 +46,9 @@ def relative_bounds(program: tir.Program, sizes: Mapping[str, int]) -> dict[str,
 
 @dataclass(frozen=True)
 class Response:
-    """What noise does to one output: how far values move, where they become or stop being NaN."""
+    """What noise does to one output: how far values move, where they become or stop being NaN or
+    an infinity, or change to the other one.
+    """
 
     spread: Array
     unsure: Array
@@ -70,7 +74,9 @@ def noise_response(
 
     try:
         plain = interpret(program, arrays, sizes, "exact")
-        noisy = [interpret(program, arrays, sizes, "exact", noise=noise) for _ in range(RUNS)]
+        finite = all(np.isfinite(values).all() for values in plain.values())
+        runs = RUNS if finite else RUNS_TO_INFINITY
+        noisy = [interpret(program, arrays, sizes, "exact", noise=noise) for _ in range(runs)]
     except OracleError:
         return {}
     return {n: _response(plain[n], [run[n] for run in noisy]) for n in plain}
@@ -90,9 +96,14 @@ def has_meaning(
 def _response(plain: Array, noisy: list[Array]) -> Response:
     with np.errstate(all="ignore"):
         moved = [np.abs(run.astype(np.float64) - plain.astype(np.float64)) for run in noisy]
-    steady = [np.isfinite(run) == np.isfinite(plain) for run in noisy]
+    steady = [_class(run) == _class(plain) for run in noisy]
     spread = np.max(np.nan_to_num(moved, nan=0.0), axis=0)
     return Response(spread, ~np.all(steady, axis=0))
+
+
+def _class(values: Array) -> Array:
+    """A number each for finite values, NaN, and the two infinities."""
+    return np.asarray(np.isnan(values) * 2.0 + np.isposinf(values) - np.isneginf(values))
 
 
 def _own_bound(statement: tir.Statement, kind: ScalarType, sizes: Mapping[str, int]) -> float:

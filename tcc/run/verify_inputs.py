@@ -31,7 +31,9 @@ class Style(Enum):
     taken, those that `verify_extremes.place` gives them, integers and given ranges included; else
     the first and the last element. Spotted ones have NaN in a third of the slices along one
     dimension: an element that a kernel reads and has to multiply by 0 shows, because it does not
-    vanish.
+    vanish. Infinite ones have one tensor that is infinite, another one in every turn, and positive
+    values in the others: what sums and products make of it is infinite, unless something that does
+    not belong there is multiplied by 0.
     """
 
     NORMAL = "standard normal"
@@ -39,6 +41,7 @@ class Style(Enum):
     ABOVE_ONE = "uniform in (1, 2)"
     WIDE = "normal with a deviation of 100"
     SPOTTED = "standard normal, some slices NaN"
+    INFINITE = "uniform in (0.05, 0.95), one tensor infinite"
 
 
 @dataclass(frozen=True)
@@ -78,28 +81,40 @@ def find_domain(
     return _narrowed(program, sizes, limits, steering)
 
 
+def free_floats(domain: Domain) -> tuple[str, ...]:
+    """The inputs and in/out tensors of floats that have no range."""
+    tensors = domain.program.tensors
+    taken = (*domain.program.inputs, *domain.program.inouts)
+    return tuple(n for n in taken if tensors[n].type.is_float and n not in domain.limits)
+
+
 def draw(domain: Domain, style: Style, seed: int, turn: int = 0) -> dict[str, Array]:
     """Arrays for all inputs and in/out tensors, of their types and shapes.
 
-    In every `turn` wide ones have their extremes at other places.
+    In every `turn` wide ones have their extremes at other places; of infinite ones, the turn says
+    which of the `free_floats` it is.
     """
     program, sizes = domain.program, domain.sizes
     reduced = reduced_dims(program)
+    free = free_floats(domain)
+    infinite = free[turn] if style is Style.INFINITE else None
     arrays = {}
     for name in (*program.inputs, *program.inouts):
         tensor = program.tensors[name]
         shape = tuple(e.evaluate(sizes) for e in tensor.shape)
         # What is computed has its extremes elsewhere only where all of the values are others.
-        again = (turn,) if turn else ()
+        again = (turn,) if turn and style is not Style.INFINITE else ()
         entropy = (seed, list(Style).index(style), zlib.crc32(name.encode()), *shape, *again)
         rng = np.random.default_rng(entropy)
         values = _values(tensor.type, shape, domain.limits.get(name), style, rng)
-        if style is Style.SPOTTED and tensor.type.is_float and name not in domain.limits:
+        if style is Style.SPOTTED and name in free:
             kept, windows = (_kept_dims(program, name, is_kept) for is_kept in (_is_kept, _moves))
             values = _spotted(values, kept, tuple(d for d in windows if d not in kept), rng)
         if style is Style.WIDE and tensor.type is not ScalarType.BOOL:
             along = reduced.get(name, ())
             values = _with_extremes(values, along, domain.limits.get(name), turn, rng)
+        if name == infinite:
+            values = np.full(shape, np.inf)
         arrays[name] = values.astype(numpy_type(tensor.type))
     return arrays
 
@@ -190,7 +205,7 @@ def _floats(shape: tuple[int, ...], style: Style, rng: np.random.Generator) -> A
     match style:
         case Style.NORMAL | Style.SPOTTED:
             return np.asarray(rng.standard_normal(shape, dtype=np.float64))
-        case Style.UNIT:
+        case Style.UNIT | Style.INFINITE:
             return np.asarray(rng.uniform(0.05, 0.95, shape))
         case Style.ABOVE_ONE:
             return np.asarray(rng.uniform(1, 2, shape))

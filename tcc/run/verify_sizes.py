@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 
 from tcc.affine import Affine, Floor, var
 from tcc.frontend import tir
@@ -42,11 +42,13 @@ class _Steered:
     def candidates(self) -> tuple[int, ...]:
         """Extents around the tile, those first at which guards matter most.
 
-        The largest has one tile more than a pipeline has buffers.
+        The largest has one tile more than a pipeline has buffers. One vector is the least that
+        kernels of open sizes take for multiples of vectors.
         """
         tile = self.tile
         near = (tile + 1, tile + VECTOR, max(1, tile - 1))
-        return (1, *near, max(self.flight, 2) * tile + 1, _next_prime(tile + 1), tile)
+        far = max(self.flight, 2) * tile + 1
+        return (1, *near, far, _next_prime(tile + 1), tile, VECTOR)
 
 
 def points(program: tir.Program, sizes: Mapping[str, int]) -> int:
@@ -81,7 +83,7 @@ def awkward_sizes(
 ) -> tuple[dict[str, int], ...]:
     """At most `count` different assignments of the sizes of `program`, `fixed` put in.
 
-    First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime and t, for the tile t of each;
+    First all extents at 1, t + 1, t + 4, t - 1, 2 t + 1, a prime, t and 4, for the tile t of each;
     then the `second_turns`; then mixtures of the first ones. What is too much work is shrunk, least
     tiled sizes first. Sizes move until the `conditions` hold, where that is possible for one size
     alone. `divided` is the program with its long sums in parts.
@@ -170,13 +172,14 @@ class _Space:
             wanted[at] = max(c for c in smaller if c < wanted[at])
 
     def turned(self, at: int, turn: int, counts: Iterable[int] = (2, 1)) -> Iterator[list[int]]:
-        """One extent takes a second turn; the others are small.
+        """One extent takes a second turn; the others are small, and not 1 where that is not too
+        much work: at 1 results are easily all equal.
 
         Loops over tiles have as many as the first of `counts` that is not too much work.
         """
-        for count in counts:
-            targets = [(count - 1) * s.tile + 1 if s.flight else 1 for s in self.steered]
-            targets[at] = turn
+        for count, least in product(counts, (UNTILED, 1)):
+            small = (max((count - 1) * s.tile + 1 if s.flight else 1, least) for s in self.steered)
+            targets = [turn if k == at else extent for k, extent in enumerate(small)]
             if points(self.program, self.solved(targets)) <= MOST_POINTS:
                 yield targets
                 return

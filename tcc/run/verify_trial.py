@@ -25,7 +25,7 @@ from tcc.run.verify_explain import (
     unwritten_reference,
     wrong_value,
 )
-from tcc.run.verify_inputs import Domain, Style, draw
+from tcc.run.verify_inputs import Domain, Style, draw, free_floats
 from tcc.run.verify_outcome import Failure, Kind, Trial
 from tcc.run.verify_sizes import points
 
@@ -61,8 +61,8 @@ class Settings:
     `blocks`: run only that many blocks of the last launch, its last and first among them (host).
     `check`: run the optimized kernel in the checking build (host). `make`: what makes a device
     from its keywords, instead of `HostDevice` or `CudaDevice`. `style`: how inputs are drawn,
-    where the reference makes something of them. `turns`: once the kernels agree, so many more draws
-    with the extremes at other places.
+    where the reference makes something of them. `further`: once the kernels agree, the styles and
+    turns of more draws, in the order of the threads that comes first.
     """
 
     device: str
@@ -72,7 +72,7 @@ class Settings:
     check: bool = False
     make: Callable[..., Device] | None = None
     style: Style = Style.NORMAL
-    turns: int = 0
+    further: tuple[tuple[Style, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class _Run:
             return fault or crash(self._domain, problem, "", of="the reference kernel fails: ")
         found = self._disagreement(expected.inputs, expected.outputs)
         if found is None:
-            return self._lost_extreme()
+            return self._later_failure()
         return self._explained(found, expected.inputs, expected.style)
 
     def _explained(self, found: Failure, inputs: Mapping[str, Array], style: Style) -> Failure:
@@ -142,22 +142,21 @@ class _Run:
             return found
         return replace(found, details=(*found.details, f"inputs: {style.value}"))
 
-    def _lost_extreme(self) -> Failure | None:
-        """Run both kernels with the extremes of minima and maxima at many places."""
+    def _later_failure(self) -> Failure | None:
+        """Run both kernels on all further draws."""
         order, device = self._devices()[0]
         plain, kept = self._plain_device(), self.comparisons
-        for turn in range(self._settings.turns):
-            inputs = draw(self._domain, Style.WIDE, self._settings.seed, turn)
+        for style, turn in self._settings.further:
+            inputs = draw(self._domain, style, self._settings.seed, turn)
             want = self._call(plain, self._pair.reference, inputs)
             try:
                 got = self._call(device, self._pair.optimized, inputs)
             except RunError as problem:
-                return self._explained(crash(self._domain, problem, order), inputs, Style.WIDE)
+                return self._explained(crash(self._domain, problem, order), inputs, style)
             self.comparisons = self._compare_all(inputs, got, want)
             wrong = next((c for c in self.comparisons if not c.ok), None)
             if wrong is not None:
-                found = wrong_value(self._domain, wrong, order)
-                return self._explained(found, inputs, Style.WIDE)
+                return self._explained(wrong_value(self._domain, wrong, order), inputs, style)
         self.comparisons = kept
         return None
 
@@ -235,7 +234,7 @@ class _Run:
 
     def _styles(self) -> tuple[Style, ...]:
         """How to draw inputs, in the order in which that is tried."""
-        if not self._has_free_floats():
+        if not free_floats(self._domain):
             is_wide = self._settings.style is Style.WIDE
             return (Style.WIDE if is_wide else Style.NORMAL,)
         return (self._settings.style, *(s for s in PLAIN_STYLES if s is not self._settings.style))
@@ -248,11 +247,6 @@ class _Run:
             if self._program.tensors[name].type.is_float and poisoned(values).any():
                 return unwritten_reference(self._domain, name, poisoned(values))
         return None
-
-    def _has_free_floats(self) -> bool:
-        taken = (*self._program.inputs, *self._program.inouts)
-        free = (n for n in taken if n not in self._domain.limits)
-        return any(self._program.tensors[n].type.is_float for n in free)
 
     def _call(
         self, device: Device, artifact: Artifact, inputs: Mapping[str, Array]

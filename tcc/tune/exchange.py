@@ -19,7 +19,7 @@ from tcc.source import Source
 from tcc.target import TARGETS
 from tcc.tune.database import Database
 from tcc.tune.fields import Fields, Unreadable, entry_of
-from tcc.tune.record import Key, Measurement, State
+from tcc.tune.record import Key, Measurement
 
 FORMAT = 1
 LONGEST_LINE = 400_000
@@ -90,8 +90,6 @@ def read_line(line: str) -> tuple[Key, Measurement]:
         raise Unreadable(f"`tcc_tuning` is not {FORMAT}")
     fields.one_of("target", TARGETS)
     key, measurement = entry_of(values | {"verified": False, "origin": "imported"})
-    if measurement.time_us is not None and measurement.state is not State.DONE:
-        raise Unreadable("only a measurement that is done has a time")
     if len(key.program) > LONGEST_PROGRAM:
         raise Unreadable(f"`program` is longer than {LONGEST_PROGRAM} characters")
     _check_plan(measurement.plan)

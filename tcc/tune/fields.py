@@ -53,6 +53,8 @@ def entry_of(values: Mapping[str, Any]) -> tuple[Key, Measurement]:
     )
     if measurement.time_us is None and measurement.state is State.DONE:
         raise Unreadable("a measurement that is done has a time")
+    if measurement.time_us is not None and not measurement.state.may_have_time:
+        raise Unreadable("only a measurement that is done or pruned has a time")
     return key, measurement
 
 

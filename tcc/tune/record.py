@@ -61,7 +61,12 @@ class State(Enum):
     """It did not end within its deadline."""
 
     PRUNED = "pruned"
-    """Its first time was so far behind the best that no more were taken."""
+    """Its first time, which it has, was so far behind the best that no more were taken."""
+
+    @property
+    def may_have_time(self) -> bool:
+        """Whether a time was found before the end."""
+        return self in (State.DONE, State.PRUNED)
 
 
 @dataclass(frozen=True)
@@ -86,3 +91,8 @@ class Measurement:
     state: State
     reason: str
     origin: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the time says how good the plan is."""
+        return self.state is State.DONE

@@ -19,6 +19,7 @@ from tcc.api import compile as tcc_compile
 from tcc.artifact import Artifact
 from tcc.driver import Compilation, compile_program
 from tcc.errors import CompileError, RunError, ToolchainError
+from tcc.frontend import tir
 from tcc.inputs import options_of_source, read_source
 from tcc.options import Options
 from tcc.run.cache import ObjectCache
@@ -28,7 +29,7 @@ from tcc.run.host_build import FLAGS, QUICK, SHIM, Flavour, glue_text
 from tcc.run.toolchain import find_cxx
 from tcc.run.verify import REPEATED, STYLES
 from tcc.run.verify_extremes import draws, longest
-from tcc.run.verify_inputs import Style, draw, find_domain
+from tcc.run.verify_inputs import Style, draw, find_domain, free_floats
 from tcc.run.verify_sizes import awkward_sizes, turns_in_flight
 from tcc.run.verify_turns import FEW_BLOCKS, with_few_blocks
 from tcc.source import Source
@@ -236,8 +237,9 @@ def _subject(
     program = tcc_compile(path, options=replace(options, sizes={})).compilation.program
     assert program is not None
     runs = []
-    for seed, one in enumerate(asked):
-        domain = find_domain(program, one.sizes, options.verify.inputs)
+    limits = options.verify.inputs
+    for seed, one in enumerate([*asked, *_infinite(program, limits, asked)]):
+        domain = find_domain(program, one.sizes, limits)
         inputs = draw(domain, one.style, seed, one.turn)
         given = {n: one.sizes[n] for n in artifact.interface.symbolic}
         blocks = {} if one.few else _first_and_last(artifact, one.sizes)
@@ -246,6 +248,18 @@ def _subject(
         want = device_of(run, cache, flavour=QUICK).run(run.artifact(artifact), inputs, given)
         runs.append(replace(run, want=want))
     return Subject(name, artifact, tuple(runs))
+
+
+def _infinite(
+    program: tir.Program, limits: Mapping[str, tuple[float, ...]], asked: list[Asked]
+) -> list[Asked]:
+    """The same sizes and grids, with each of the inputs infinite."""
+    places = {(tuple(a.sizes.items()), a.few): a for a in asked}
+    return [
+        replace(one, style=Style.INFINITE, turn=turn)
+        for one in places.values()
+        for turn in range(len(free_floats(find_domain(program, one.sizes, limits))))
+    ]
 
 
 def _first_and_last(artifact: Artifact, sizes: Mapping[str, int]) -> Mapping[int, Sequence[int]]:

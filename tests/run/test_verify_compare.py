@@ -165,6 +165,13 @@ def test_response_where_a_rounding_decides() -> None:
     np.testing.assert_array_equal(response["R"].unsure, [True, False])
 
 
+def test_response_where_a_rounding_decides_which_infinity() -> None:
+    near = program("def f(float(N) A, float B) -> (O) { O(i) = (A(i) * 3.0 - 1.0) * B }")
+    arrays = {"A": np.array([1 / 3, 0.5], np.float32), "B": np.array(np.inf, np.float32)}
+    response = noise_response(near, arrays, {"N": 2}, relative_bounds(near, {"N": 2}), seed=0)
+    np.testing.assert_array_equal(response["O"].unsure, [True, False])
+
+
 def test_no_response_without_a_meaning() -> None:
     gather = program("def f(float(E) T, int32(N) I) -> (O) { O(i) = T(I(i)) }")
     arrays = {"T": np.ones(3, np.float32), "I": np.array([7], np.int32)}

@@ -10,7 +10,7 @@ from tcc.driver import compile_program
 from tcc.frontend import tir
 from tcc.inputs import options_of_data
 from tcc.run.reference import interpret
-from tcc.run.verify_inputs import Domain, Style, draw, find_domain
+from tcc.run.verify_inputs import Domain, Style, draw, find_domain, free_floats
 from tcc.run.verify_ranges import is_harmless, steering_inputs
 from tcc.source import Source
 
@@ -178,3 +178,15 @@ def test_windows_have_one_slice_without_numbers() -> None:
     values = draw(domain(text, L=40, K=3), Style.SPOTTED, 0)
     assert np.isnan(values["A"]).sum() == 1
     assert not np.isnan(values["W"]).any()
+
+
+def test_one_input_after_another_is_infinite() -> None:
+    text = "def f(float(M, K) A, float(K, N) B, int32(K) I, float(K) W) -> (C) { C(m, n) +=! A(m, k) * B(k, n) * W(k) * I(k) }"
+    found = domain(text, {"W": (0.0, 1.0)}, M=2, K=3, N=4)
+    assert free_floats(found) == ("A", "B")
+    for turn, infinite in enumerate(free_floats(found)):
+        arrays = draw(found, Style.INFINITE, 0, turn)
+        for name, values in arrays.items():
+            assert np.isposinf(values.astype(float)).all() == (name == infinite)
+        other = arrays["AB"[1 - turn]]
+        assert 0.05 <= other.min() < other.max() <= 0.95

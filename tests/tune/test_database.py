@@ -79,7 +79,7 @@ def test_best_first(path):
         done(1.0, numbered(4), predicted=True),
         done(2.0, numbered(5), predicted=True),
     ]
-    failed = done(plan=numbered(6), state=State.WRONG, reason="C(0, 0)")
+    failed = done(plan=numbered(6), state=State.WRONG, reason="C(0, 0)", time_us=None)
     with Database(path) as database:
         for measurement in (*reversed(order), failed):
             database.add(key(**CUBE), measurement)
