@@ -16,17 +16,19 @@ from tcc.run.verify_outcome import Failure, Kind
 
 def wrong_value(domain: Domain, found: Comparison, order: str) -> Failure:
     """An output that is not the reference's; `order` is that of the threads."""
-    at = found.first or ()
-    element = _element(domain, found.tensor, at)
     got = "is never written" if found.got == UNWRITTEN else f"is {found.got}"
     return Failure(
-        f"`{element}` {got}, the reference has {found.expected}",
-        (
-            *order_line(order),
-            *_writer(domain, found.tensor, at),
-            f"{found.wrong} of {found.compared} elements differ, by at most "
-            f"{found.largest:.3g} (tolerance {found.tolerance:.3g})",
-        ),
+        f"`{_first(domain, found)}` {got}, the reference has {found.expected}",
+        (*order_line(order), *_extent(domain, found)),
+    )
+
+
+def wrong_reference(domain: Domain, found: Comparison) -> Failure:
+    """An output of the reference kernel that is not the oracle's."""
+    return Failure(
+        f"the reference kernel itself is wrong: `{_first(domain, found)}` is {found.got}, "
+        f"the interpreter of the language has {found.expected}",
+        (*_extent(domain, found), "this is a fault of tcc"),
     )
 
 
@@ -76,6 +78,20 @@ def doubts(domain: Domain) -> tuple[str, ...]:
     if domain.harmless:
         return ()
     return ("data-dependent subscripts may be out of range: give ranges under `verify: inputs`",)
+
+
+def _first(domain: Domain, found: Comparison) -> str:
+    """The first wrong element."""
+    return _element(domain, found.tensor, found.first or ())
+
+
+def _extent(domain: Domain, found: Comparison) -> tuple[str, ...]:
+    """Which statement writes the first wrong element, how many there are."""
+    return (
+        *_writer(domain, found.tensor, found.first or ()),
+        f"{found.wrong} of {found.compared} elements differ, by at most "
+        f"{found.largest:.3g} (tolerance {found.tolerance:.3g})",
+    )
 
 
 def _element(domain: Domain, name: str, at: tuple[int, ...]) -> str:

@@ -26,6 +26,7 @@ from tcc.run.verify_explain import (
     wrong_value,
 )
 from tcc.run.verify_inputs import Domain, Style, draw, free_floats
+from tcc.run.verify_oracle import reference_fault
 from tcc.run.verify_outcome import Failure, Kind, Trial
 from tcc.run.verify_sizes import points
 
@@ -77,11 +78,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a reference kernel makes of some inputs, which are drawn in a style."""
+    """What a reference kernel makes of some inputs, which are drawn in a style.
+
+    `fault`: how that differs from what the oracle makes of them.
+    """
 
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     style: Style = Style.NORMAL
+    fault: Failure | None = None
 
 
 def expect(pair: Pair, settings: Settings) -> Expected:
@@ -131,7 +136,7 @@ class _Run:
         except RunError as problem:
             fault = self._program_fault(self._drawn)
             return fault or crash(self._domain, problem, "", of="the reference kernel fails: ")
-        found = self._disagreement(expected.inputs, expected.outputs)
+        found = expected.fault or self._disagreement(expected.inputs, expected.outputs)
         if found is None:
             return self._later_failure()
         return self._explained(found, expected.inputs, expected.style)
@@ -215,7 +220,14 @@ class _Run:
 
     @cached_property
     def expected(self) -> Expected:
-        """Inputs, and what the reference makes of them: the first draw that tells something."""
+        """Inputs, and what the reference makes of them, compared with the oracle."""
+        found = self._telling_draw()
+        given, seed = self._settings.options.relative_tolerance, self._settings.seed
+        fault = reference_fault(self._domain, found.inputs, found.outputs, given, seed)
+        return replace(found, fault=fault)
+
+    def _telling_draw(self) -> Expected:
+        """The first draw of which the reference makes something."""
         tried: list[tuple[int, Expected]] = []
         for style in self._styles():
             inputs = draw(self._domain, style, self._settings.seed)

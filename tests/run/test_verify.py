@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tcc.api import request_of
+from tcc.artifact import Artifact
 from tcc.cli import main
 from tcc.driver import Compilation, Request, compile_program
 from tcc.errors import CompileError, ToolchainError
@@ -285,22 +286,48 @@ def test_reads_that_a_condition_on_data_does_not_prevent() -> None:
         assert "the program itself reads past the end of `A`: element 3 of 3" in outcome.text()
 
 
-def test_a_wrong_reference_kernel_is_no_fault_of_the_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def broken(asked: Request, *, stop_after: str | None = None) -> Compilation:
-        found = compile_program(asked, stop_after=stop_after)
-        reference = found.reference
-        assert reference is not None
-        text = reference.cuda_source.replace("A[i]", "A[i - 99999]")
-        assert text != reference.cuda_source
-        return replace(found, reference=replace(reference, cuda_source=text))
+@pytest.fixture
+def breaks_both(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replaces text in every kernel, the reference kernels too."""
 
-    monkeypatch.setattr(verify, "compile_program", broken)
-    outcome = run(request("def f(float(M) A) -> (B) { B(i) = A(i) }", M=7), awkward=0)
-    (trial,) = outcome.trials
+    def mutate(old: str, new: str) -> None:
+        def broken(asked: Request, *, stop_after: str | None = None) -> Compilation:
+            found = compile_program(asked, stop_after=stop_after)
+            return replace(
+                found, artifact=changed(found.artifact), reference=changed(found.reference)
+            )
+
+        def changed(kernel: Artifact | None) -> Artifact | None:
+            if kernel is None:
+                return None
+            assert old in kernel.cuda_source
+            return replace(kernel, cuda_source=kernel.cuda_source.replace(old, new))
+
+        monkeypatch.setattr(verify, "compile_program", broken)
+
+    return mutate
+
+
+def test_a_wrong_reference_kernel_is_no_fault_of_the_program(
+    breaks_both: Callable[..., None],
+) -> None:
+    breaks_both("A[i]", "A[i - 99999]")
+    asked = request("def f(float(M) A) -> (B) { B(i) = A(i) }", {"preset": "naive"}, M=7)
+    (trial,) = run(asked, awkward=0).trials
     assert trial.failure is not None
     assert trial.failure.summary.startswith("the reference kernel fails: ")
+
+
+def test_what_both_kernels_do_wrong_is_seen(breaks_both: Callable[..., None]) -> None:
+    """Where an interpreter of the language takes no time."""
+    breaks_both("A[i]", "A[i] + 0.5f")
+    text = "def f(float(M) A) -> (B) { B(i) = A(i) }"
+    outcome = run(request(text, {"preset": "naive"}, M=7), awkward=0)
+    assert not outcome.ok
+    assert "the reference kernel itself is wrong: `B(0)` is" in outcome.text()
+    assert "7 of 7 elements differ" in outcome.text()
+    beyond = run(request(text, {"preset": "naive"}, M=100_000), awkward=0)
+    assert beyond.ok
 
 
 def test_gathers_stay_in_range() -> None:
