@@ -41,7 +41,7 @@ frameworks: $(VENV)/.developed ## Install PyTorch and JAX, whose tests are skipp
 	fi
 
 deep: $(VENV)/.developed ## Run the slow tests: mutations, random campaigns, every size
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n auto --dist worksteal
 
 check: $(VENV)/.developed ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+INT_BITS = 32
+"""Arithmetic on narrower integers happens in `int`."""
+
 
 class ScalarType(Enum):
     """One scalar type; the value is its name in the language."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from tcc.scalar import ScalarType
+from tcc.scalar import INT_BITS, ScalarType
 
 Part: TypeAlias = tuple[str, int]
 """Text with the precedence of its outermost operator."""
@@ -43,8 +43,6 @@ PRECEDENCE: Mapping[str, int] = {
     "%": 7,
 }
 COMPARISON, SUM, PRODUCT = PRECEDENCE["<"], PRECEDENCE["+"], PRECEDENCE["*"]
-INT_BITS = 32
-"""Arithmetic on narrower types happens in int."""
 
 TO_HALF = {
     ScalarType.FLOAT16: "__float2half_rn",

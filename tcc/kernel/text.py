@@ -16,7 +16,6 @@ from tcc.kernel.spelling import (
     ATOM,
     C_TYPES,
     FROM_HALF,
-    INT_BITS,
     PRECEDENCE,
     PRODUCT,
     SELECT,
@@ -29,7 +28,7 @@ from tcc.kernel.spelling import (
     wrap,
 )
 from tcc.kernel.value_range import overflows, value_range
-from tcc.scalar import ScalarType
+from tcc.scalar import INT_BITS, ScalarType
 
 UNSIGNED = {ScalarType.INT32: ScalarType.UINT32, ScalarType.INT64: ScalarType.UINT64}
 ATOMICS = {"*": "atomic_multiply", "min": "atomic_minimum", "max": "atomic_maximum"}

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from tcc.scalar import ScalarType
+from tcc.scalar import INT_BITS, ScalarType
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +44,7 @@ class Numbers:
         return self.convert(np.asarray(_nearest(Fraction(value), self.dtype(scalar))), scalar)
 
     def convert(self, values: Array, scalar: ScalarType) -> Array:
-        """A cast: floats truncate toward zero and saturate, integers wrap, NaN becomes 0."""
+        """A cast: floats truncate toward zero and saturate, integers wrap."""
         if scalar is ScalarType.BOOL:
             return np.asarray(values != 0)
         if scalar.is_integer and values.dtype.kind == "f":
@@ -93,8 +93,21 @@ def _nearest(value: Fraction, wanted: np.dtype[Any]) -> np.generic:
 
 def _to_integer(values: Array, scalar: ScalarType) -> Array:
     low, high = scalar.integer_range
-    whole = np.trunc(np.where(np.isnan(values), 0, values).astype(np.float64))
+    whole = np.trunc(values.astype(np.float64))
     inside = (whole > low) & (whole < high)
     result = np.where(inside, whole, 0).astype(scalar.value)
     result = np.where(whole >= high, np.asarray(high, scalar.value), result)
-    return np.where(whole <= low, np.asarray(low, scalar.value), result)
+    result = np.where(whole <= low, np.asarray(low, scalar.value), result)
+    return np.where(np.isnan(whole), np.asarray(_of_nan(values, scalar), scalar.value), result)
+
+
+def _of_nan(values: Array, scalar: ScalarType) -> int:
+    """What kernels make of a NaN, which the language leaves open: what PTX says of `cvt`.
+
+    Integers of fewer than 32 bits are made of `int`.
+    """
+    if values.dtype.itemsize <= INT_BITS // 8 and scalar.bits <= INT_BITS:
+        return 0
+    if scalar.is_signed or scalar.bits < INT_BITS:
+        return scalar.integer_range[0]
+    return 1 << (scalar.bits - 1)

@@ -19,7 +19,7 @@ from pathlib import Path
 from tcc.run.cache import ObjectCache
 from tests.mutation.evidence import evidence
 from tests.mutation.judge import Subject, Verdict, fixed_subject, judge, open_subject
-from tests.mutation.mutants import Mutant, one_of_each, some_mutants
+from tests.mutation.mutants import Mutant, some_mutants
 
 SPECS = Path(__file__).parents[2] / "specs"
 ASYNCHRONOUS = ("gemm", "batch_matmul")
@@ -48,8 +48,7 @@ def run(data: Path, each: int, seed: int, only: list[str]) -> None:
             text = subject.artifact.cuda_source
             digest = hashlib.sha256(text.encode()).hexdigest()[:16]
             chance = random.Random(f"{seed} {subject.name}")
-            chosen = some_mutants(text, each, chance) if each else one_of_each(text, chance)
-            for mutant in chosen:
+            for mutant in some_mutants(text, each, chance):
                 if (digest, mutant.operator, mutant.line, mutant.after) not in known:
                     _add(data, _record(subject, digest, mutant, cache))
                     _forget_programs(cache)
@@ -95,9 +94,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--each", type=int, default=1, help="of each kind in each kernel; 0: one in each text"
-    )
+    parser.add_argument("--each", type=int, default=1, help="of each kind in each kernel")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("only", nargs="*", help="names of programs; all when none is given")
     arguments = parser.parse_args()

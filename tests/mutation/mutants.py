@@ -75,14 +75,6 @@ def some_mutants(source: str, each: int, chance: random.Random) -> list[Mutant]:
     return sorted(chosen, key=lambda m: (m.line, m.operator, m.after))
 
 
-def one_of_each(source: str, chance: random.Random) -> list[Mutant]:
-    """One mutant of each kind."""
-    kinds: dict[str, list[Mutant]] = {}
-    for mutant in mutants(source):
-        kinds.setdefault(mutant.operator, []).append(mutant)
-    return [chance.choice(kinds[operator]) for operator in sorted(kinds)]
-
-
 def _kernels(lines: list[str]) -> list[str]:
     """For each line the kernel that it is in."""
     found, current = [], ""

@@ -8,11 +8,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tcc.api import request_of
 from tcc.diagnostics import Report
+from tcc.driver import compile_program
 from tcc.frontend import tir
 from tcc.frontend.elaborate import elaborate
 from tcc.frontend.parser import parse
-from tcc.run.numbers import Numbers
+from tcc.inputs import options_of_data
+from tcc.run.host import HostDevice
+from tcc.run.numbers import Numbers, storage_dtype
 from tcc.run.reference import OracleError, interpret
 from tcc.scalar import ScalarType
 from tcc.source import Source
@@ -169,9 +173,28 @@ def test_min_and_max_drop_a_nan() -> None:
 
 def test_casts_of_floats_to_integers_saturate() -> None:
     text = "def f(float(N) A) -> (B, C) { B(i) = int8(A(i)) C(i) = uint64(A(i)) }"
-    out = run(text, {"A": f32(-1.9, 300, -300, np.nan, 1e30)}, N=5)
-    assert out["B"].tolist() == [-1, 127, -128, 0, 127]
-    assert out["C"].tolist() == [0, 300, 0, 0, 2**64 - 1]
+    out = run(text, {"A": f32(-1.9, 300, -300, np.inf, 1e30)}, N=5)
+    assert out["B"].tolist() == [-1, 127, -128, 127, 127]
+    assert out["C"].tolist() == [0, 300, 0, 2**64 - 1, 2**64 - 1]
+
+
+INTEGERS = [t for t in ScalarType if t.is_integer]
+
+
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+def test_casts_of_nan_are_those_of_kernels(source: str) -> None:
+    """The language leaves them open; what is emitted is compared with this interpreter."""
+    names = [f"T{k}" for k in range(len(INTEGERS))]
+    lines = "".join(f" {n}(i) = {t.value}(A(i))" for n, t in zip(names, INTEGERS, strict=True))
+    text = f"def f({source}(N) A) -> ({', '.join(names)}) {{{lines} }}"
+    array = np.asarray([1.5, np.nan, np.inf, -np.inf]).astype(storage_dtype(ScalarType(source)))
+    want = run(text, {"A": array}, N=4)
+    asked = request_of(Source("f.tc", text), None, {"N": 4}, options_of_data("<options>", {}), None)
+    kernel = compile_program(asked).reference
+    assert kernel is not None
+    got = HostDevice().run(kernel, {"A": array}, {})
+    for name in names:
+        assert got[name].tolist() == want[name].tolist()
 
 
 def test_literals_round_once() -> None:
