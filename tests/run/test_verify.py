@@ -330,6 +330,15 @@ def test_what_both_kernels_do_wrong_is_seen(breaks_both: Callable[..., None]) ->
     assert beyond.ok
 
 
+@pytest.mark.parametrize("function", ["exp", "j0", "lgamma", "normcdfinv"])
+def test_libraries_differ_in_the_last_digits(function: str) -> None:
+    """A relative tolerance of 0 is for the kernels, not for the interpreter."""
+    text = f"def f(double(N) A) -> (O) {{ O(i) = {function}(A(i)) }}"
+    options = {"preset": "naive", "verify": {"relative_tolerance": 0.0}}
+    outcome = run(request(text, options), awkward=4)
+    assert outcome.ok, outcome.text()
+
+
 def test_gathers_stay_in_range() -> None:
     text = "def f(float(E, D) T, int32(B) I) -> (O) { O(b, d) = T(I(b) + 1, d) }"
     outcome = run(request(text), awkward=6)
