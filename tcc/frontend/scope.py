@@ -89,5 +89,5 @@ class Scope:
         yield from self.signature.outputs
         yield from (t for t in self.tensors if t not in self.signature.inputs)
         yield from self.signature.sizes
-        yield from self.defs
         yield from BUILTINS
+        yield from self.defs  # there may be thousands, and only the first names are compared
