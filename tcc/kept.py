@@ -7,22 +7,20 @@ that no version of it sees what another one made. Rejected programs are not kept
 from __future__ import annotations
 
 import hashlib
-import io
-import pickle
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tcc.artifact import Artifact
 from tcc.diagnostics import Diagnostic
 from tcc.driver import Request, compile_program
 from tcc.errors import ToolchainError
+from tcc.kept_form import Malformed, from_bytes, to_bytes
 from tcc.run.cache import ObjectCache, key_of
 from tcc.sched.plan import Plan
 
@@ -53,12 +51,12 @@ def compile_or_find(request: Request, store: ObjectCache | None = None) -> Kept:
 
     def build(target: Path) -> None:
         made.append(_compile(request))
-        target.write_bytes(pickle.dumps(made[0], protocol=5))
+        target.write_bytes(to_bytes(made[0]))
 
     try:
         path = (store or ObjectCache()).get(request_key(request), _SUFFIX, build)
-        return made[0] if made else _Reader(io.BytesIO(path.read_bytes())).load()
-    except (ToolchainError, FileNotFoundError, pickle.UnpicklingError):
+        return made[0] if made else from_bytes(path.read_bytes(), Kept)
+    except (ToolchainError, FileNotFoundError, Malformed):
         return made[0] if made else _compile(request)
 
 
@@ -114,31 +112,3 @@ def _fingerprint() -> str:
     for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".j2", ".txt", ".h")):
         total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
-
-
-class _Reader(pickle.Unpickler):
-    """Reads our own data classes and nothing that could run a program."""
-
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
-        """A class of tcc, or a plain container."""
-        if (module, name) == ("builtins", "getattr"):
-            return _member
-        ours = module.startswith("tcc.") and "." not in name
-        if ours or (module, name) in _PLAIN:
-            found = super().find_class(module, name)
-            if isinstance(found, type):
-                return found
-        raise pickle.UnpicklingError(f"an entry holds {module}.{name}")
-
-
-def _member(kind: object, name: str) -> Enum:
-    """A member of an enumeration; Python 3.11 before 3.11.4 keeps it as `getattr(kind, name)`."""
-    if not (isinstance(kind, type) and issubclass(kind, Enum)):
-        raise pickle.UnpicklingError(f"an entry holds an attribute of {kind}")
-    try:
-        return kind[name]
-    except (KeyError, TypeError) as problem:
-        raise pickle.UnpicklingError(f"an entry holds an unknown {kind.__name__}") from problem
-
-
-_PLAIN = {("builtins", "frozenset"), ("fractions", "Fraction")}

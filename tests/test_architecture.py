@@ -16,7 +16,7 @@ LAYERS = (
     ("snippet",),
     ("render",),
     ("errors",),
-    ("schema", "target", "occupancy", "codes", "output", "depfile", "dumps"),
+    ("schema", "target", "occupancy", "codes", "output", "depfile", "dumps", "kept_form"),
     ("yaml_tree", "options", "option_values", "options_file", "limits"),
     ("inputs", "json_schema"),
     ("frontend",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import subprocess
 import sys
@@ -17,7 +16,8 @@ from tcc.api import request_of
 from tcc.driver import Request
 from tcc.frontend.tir import Role
 from tcc.inputs import options_of_data
-from tcc.kept import Recent, compile_or_find, request_key
+from tcc.kept import Kept, Recent, compile_or_find, request_key
+from tcc.kept_form import from_bytes
 from tcc.options import Options
 from tcc.run.cache import ObjectCache
 from tcc.source import Source
@@ -120,8 +120,7 @@ class Attribute:
 
 
 def test_members_of_enumerations_are_read_however_they_are_kept():
-    content = pickle.dumps(Attribute(Role, "INPUT"))
-    assert kept._Reader(io.BytesIO(content)).load() is Role.INPUT
+    assert from_bytes(pickle.dumps(Attribute(Role, "INPUT")), Role) is Role.INPUT
 
 
 @pytest.mark.parametrize(
@@ -133,6 +132,9 @@ def test_members_of_enumerations_are_read_however_they_are_kept():
         Attribute(Request, "__init__"),
         Attribute(Role, "__class__"),
         Attribute("text", "upper"),
+        "a kernel",
+        Kept("a", "b", "c", (), ()),
+        Kept(None, None, None, (), (7,)),
     ],
 )
 def test_an_entry_runs_nothing(store, compiled, content):

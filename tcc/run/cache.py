@@ -59,21 +59,22 @@ class ObjectCache:
         try:
             build(fresh)
             entry = folder / f"{key}-{_digest(fresh)}{suffix}"
-            fresh.replace(entry)
+            with writable(folder):
+                fresh.replace(entry)
         finally:
             fresh.unlink(missing_ok=True)
         return entry
 
 
 def _intact(folder: Path, key: str, suffix: str) -> Path | None:
-    """An undamaged entry; damaged ones are removed."""
+    """An undamaged entry; damaged ones are removed, and what cannot be read is passed over."""
     for path in sorted(folder.glob(f"{key}-*{suffix}")):
         try:
             if path.name == f"{key}-{_digest(path)}{suffix}":
                 return path
             path.unlink()
-        except FileNotFoundError:
-            continue  # another process removed it
+        except OSError:
+            continue  # another process removed it, or it is of another user
     return None
 
 

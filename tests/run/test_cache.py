@@ -84,3 +84,13 @@ def test_default_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/h")
     assert default_directory() == Path("/h/.cache/tcc")
+
+
+def test_a_folder_in_the_place_of_an_entry(tmp_path):
+    cache, builder = ObjectCache(tmp_path), Builder(b"one")
+    entry = cache.get("k" * 8, ".o", builder)
+    entry.unlink()
+    entry.mkdir()
+    with pytest.raises(ToolchainError, match="E0705"):
+        cache.get("k" * 8, ".o", builder)
+    assert [*entry.parent.iterdir()] == [entry]
