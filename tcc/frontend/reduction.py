@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from tcc.frontend import tir
 from tcc.scalar import ScalarType
 
 
@@ -15,3 +18,14 @@ def identity(operator: str, type: ScalarType) -> bool | int | float:
     if type is ScalarType.BOOL:
         return largest
     return type.integer_range[1 if largest else 0]
+
+
+def start(statement: tir.Statement, type: ScalarType) -> bool | int | float:
+    """What a thread's part of a reduction starts from, and an initialised target.
+
+    `min` and `max` of floats drop a NaN. A target with a value of its own may be one, and stays one
+    where all values are; an infinity from the start of a part would take its place. So NaN it is.
+    """
+    is_extremum = statement.operator in ("min", "max") and type.is_float
+    own_value = statement.part or not statement.initialise
+    return math.nan if is_extremum and own_value else identity(statement.operator, type)

@@ -172,6 +172,7 @@ class Statement:
     target's compute type when that is a half type (the store rounds once).
     `text` is the source text of the statement on one line; `name` is unique (`S0`, `S1`, ...).
     The instances of an `atomic` update combine into the target in any order, also at the same time.
+    The results of a `part` are combined later with a target that does not start from the identity.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Statement:
     span: Span
     target_span: Span
     atomic: bool = False
+    part: bool = False
 
 
 @dataclass(frozen=True)

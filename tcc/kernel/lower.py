@@ -18,7 +18,7 @@ from tcc.kernel.row_window import RowWindows
 from tcc.kernel.rows import rows_body
 from tcc.kernel.slices import sliced_node
 from tcc.kernel.state import State
-from tcc.kernel.values import Values, cast, combine, identity
+from tcc.kernel.values import Values, cast, combine, start
 from tcc.kernel.window import Windows
 from tcc.kernel.write_back import write_back
 from tcc.sched.nest import Instance, KernelNest, Loop, Nest, Node, instances
@@ -267,7 +267,7 @@ class _Kernel:
         tensor = self._context.tensor(statement.target)
         buffer, index = self._element(instance, tensor)
         if lowered.part is Part.INIT:
-            value: ir.Expression = identity(statement.operator, tensor.type.compute)
+            value: ir.Expression = start(statement, tensor.type.compute)
         else:
             value = self._values(instance).value(statement.value)
         if statement.atomic:

@@ -12,7 +12,7 @@ from tcc.kernel.row_points import Positions, positions
 from tcc.kernel.row_stage import RowStages
 from tcc.kernel.row_values import RowValues
 from tcc.kernel.state import State
-from tcc.kernel.values import Values, cast, combine, identity
+from tcc.kernel.values import Values, cast, combine, start
 from tcc.sched.nest import Instance
 from tcc.sched.plan import RowPlan
 from tcc.sched.rows import Pass, RowForm, RowNode, reduces
@@ -137,8 +137,8 @@ class _Rows:
             if reduces(instance, statement):
                 register = state.register(statement.target, scalar=True, prefix="partial")
                 partial[instance.statement] = register
-                start = identity(statement.operator, register.type)
-                before += [ir.Declare(register), ir.Store(register, (), start)]
+                first = start(statement, register.type)
+                before += [ir.Declare(register), ir.Store(register, (), first)]
                 reduced.append((statement, register))
         with state.points.known(*walk.scopes):
             declared, loads = self._kept.enter(node)
@@ -217,7 +217,7 @@ class _Rows:
         lowered = self._lowered(instance)
         operator = lowered.statement.operator
         if lowered.part is Part.INIT:
-            return identity(operator, old.type.compute)
+            return start(lowered.statement, old.type.compute)
         value = self._value(instance)
         if lowered.part is Part.UPDATE:
             value = combine(operator, cast(old, value.type), value)

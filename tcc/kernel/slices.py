@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from tcc.affine import Affine, const, var
+from tcc.frontend import tir
 from tcc.kernel import ir
 from tcc.kernel.fragment import over_registers
 from tcc.kernel.state import State
-from tcc.kernel.values import combine, identity
+from tcc.kernel.values import combine, start
 from tcc.sched.nest import Instance, instances
 from tcc.sched.plan import AXES
 from tcc.sched.reuse import Chain, chain
@@ -48,7 +49,7 @@ class Slices:
         self._count = shared.threads if shared is not None and shared.dim in names else 1
         self._axis = shared.thread_axis if shared is not None else None
         statements = (state.context.statements[u.statement].statement for u in chain.updates)
-        self._operators = {s.target: s.operator for s in statements}
+        self._updates = {s.target: s for s in statements}
 
     def before(self) -> list[ir.Statement]:
         """All threads but the first start from nothing."""
@@ -56,8 +57,8 @@ class Slices:
             return []
         body = [
             each
-            for target, operator in self._operators.items()
-            for each in self._everywhere(self._reset(target, operator))
+            for statement in self._updates.values()
+            for each in self._everywhere(self._reset(statement))
         ]
         return [ir.If((self._state.slice - 1,), tuple(body))]
 
@@ -68,7 +69,7 @@ class Slices:
         declared: list[ir.Statement] = []
         publish: list[ir.Statement] = []
         fold: list[ir.Statement] = []
-        for target, operator in self._operators.items():
+        for target, statement in self._updates.items():
             sums = self._sums(target)
             register = self._state.registers[target]
             index = self._state.points.register_index
@@ -76,7 +77,9 @@ class Slices:
             declared.append(ir.Declare(sums))
             publish += self._everywhere(ir.Store(sums, self._place(self._state.slice - 1), mine))
             theirs = ir.Load(sums, self._place(var(other)))
-            add = self._everywhere(ir.Store(register, index, combine(operator, mine, theirs)))
+            add = self._everywhere(
+                ir.Store(register, index, combine(statement.operator, mine, theirs))
+            )
             fold.append(ir.For(other, const(0), const(self._count - 1), 1, False, tuple(add)))
         again: list[ir.Statement] = [ir.Barrier()] if self._state.frame.looped else []
         others = ir.If((self._state.slice - 1,), tuple(publish))
@@ -86,18 +89,19 @@ class Slices:
     def _starts_from_nothing(self) -> bool:
         """Whether only the targets' own initialisations stand before the loop."""
         state = self._state
-        left = set(self._operators)
+        left = set(self._updates)
         for instance in instances(state.nest.body):
             lowered = state.context.statements[instance.statement]
-            if lowered.statement.target in self._operators and lowered.part is not Part.INIT:
+            if lowered.statement.target in self._updates and lowered.part is not Part.INIT:
                 break
             left.discard(lowered.statement.target)
         return not left
 
-    def _reset(self, target: str, operator: str) -> ir.Statement:
-        register = self._state.registers[target]
-        start = identity(operator, register.type)
-        return ir.Store(register, self._state.points.register_index, start)
+    def _reset(self, statement: tir.Statement) -> ir.Statement:
+        register = self._state.registers[statement.target]
+        return ir.Store(
+            register, self._state.points.register_index, start(statement, register.type)
+        )
 
     def _sums(self, target: str) -> ir.Buffer:
         """What every thread but the first has, neighbouring threads side by side."""

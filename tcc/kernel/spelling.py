@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
@@ -49,6 +50,10 @@ TO_HALF = {
     ScalarType.BFLOAT16: "__float2bfloat16_rn",
 }
 FROM_HALF = {ScalarType.FLOAT16: "__half2float", ScalarType.BFLOAT16: "__bfloat162float"}
+NAN = {
+    ScalarType.FLOAT32: "__int_as_float(0x7fffffff)",
+    ScalarType.FLOAT64: "__longlong_as_double(0x7fffffffffffffffLL)",
+}
 INFINITY = {
     ScalarType.FLOAT32: "__int_as_float(0x7f800000)",
     ScalarType.FLOAT64: "__longlong_as_double(0x7ff0000000000000LL)",
@@ -93,6 +98,8 @@ def _integer_literal(number: int, type: ScalarType) -> Part:
 
 
 def _float_literal(value: bool | int | Fraction | float, type: ScalarType) -> Part:
+    if math.isnan(value):
+        return NAN[type], ATOM
     sign, level = ("-", UNARY) if value < 0 else ("", ATOM)
     if value in (float("inf"), float("-inf")):
         return sign + INFINITY[type], level

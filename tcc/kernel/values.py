@@ -105,9 +105,9 @@ def combine(operator: str, old: ir.Expression, new: ir.Expression) -> ir.Express
             return ir.Binary(operator, old, new, new.type)
 
 
-def identity(operator: str, type: ScalarType) -> ir.Const:
-    """The value that a reduction starts from."""
-    return ir.Const(reduction.identity(operator, type), type)
+def start(statement: tir.Statement, type: ScalarType) -> ir.Const:
+    """The value that a reduction starts from, or a thread's part of it."""
+    return ir.Const(reduction.start(statement, type), type)
 
 
 def cast(value: ir.Expression, type: ScalarType) -> ir.Expression:

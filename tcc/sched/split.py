@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 from tcc.affine import Affine, const
 from tcc.frontend import tir
-from tcc.frontend.reduction import identity
+from tcc.frontend.reduction import identity, start
 from tcc.frontend.rewrite import rebuild
 from tcc.scalar import ScalarType
 from tcc.sched.model import L2_BYTES_PER_CYCLE, TILE_LATENCY
@@ -241,8 +241,8 @@ def _rewrite(
     steps = [first, second]
     if not deterministic and target.type.is_word:
         joined = replace(second, initialise=False, atomic=True)
-        start = [_start(statement, target.type)] if statement.initialise else []
-        steps = [*start, first, joined]
+        starts = [_start(statement, target.type)] if statement.initialise else []
+        steps = [*starts, first, joined]
     statements: list[tir.Statement] = []
     for each in program.statements:
         statements += steps if each is statement else [each]
@@ -264,7 +264,7 @@ def _first(
         kind = _guard_type(whole, part)
         last = _cast(tir.Size(whole.high), kind)
         inside = tir.Binary("<", _position(whole, part, index, kind), last, ScalarType.BOOL)
-        neutral = tir.Literal(identity(statement.operator, type), type)
+        neutral = tir.Literal(start(statement, type), type)
         value = tir.Select(inside, value, neutral, type)
     ranges = {
         index: tir.Range(const(0), part.count),
@@ -278,6 +278,7 @@ def _first(
         indices=(index, *statement.indices),
         ranges=ranges,
         initialise=True,
+        part=not statement.initialise,
         value=value,
         text=f"{statement.text}  [in parts of {part.length}]",
     )
