@@ -3,7 +3,8 @@
     python -m tests.campaign --pairs 20000 --seed 1 --data pairs.jsonl
 
 A line for each subject: its number, the pairs that agreed, how long it took, and the file of the
-failure, if any, which lies beside `--data`. A run that was interrupted goes on where it stopped.
+failure, if any, which lies beside `--data`, and how many of its kernels have each of `traits`; at
+the end the shares of all. A run that was interrupted goes on where it stopped.
 `check_pairs(number, 5, ...)` repeats a failure, and shrinks it.
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 from tcc.run.cache import ObjectCache
@@ -45,10 +48,18 @@ def _state(data: Path, seed: int) -> tuple[int, int]:
     return max(numbers, default=-1) + 1, sum(r["pairs"] for r in records)
 
 
+def shares(data: Path) -> str:
+    """Lines: a trait, how many kernels have it, and how many of a hundred."""
+    total = Counter[str]()
+    for line in data.read_text().splitlines():
+        total.update(json.loads(line).get("traits", {}))
+    return "".join(f"{n:9}{v:7}{100 * v / total['kernels']:7.1f} %\n" for n, v in total.items())
+
+
 def _checked(
     number: int, plans: int, cache: ObjectCache, known: Known, data: Path
 ) -> dict[str, object]:
-    before, start = len(known), time.monotonic()
+    before, seen, start = len(known), Counter(known.traits), time.monotonic()
     failure = None
     try:
         check_pairs(number, plans, cache, known, shrink=False)
@@ -60,6 +71,7 @@ def _checked(
         "pairs": len(known) - before,
         "seconds": round(time.monotonic() - start, 2),
         "failure": failure and failure.name,
+        "traits": dict(known.traits - seen),
     }
 
 
@@ -74,6 +86,7 @@ def main() -> None:
     if arguments.seed < 1:
         parser.error("the seed is 1 or more")
     run(arguments.data, arguments.pairs, arguments.seed, arguments.plans)
+    sys.stdout.write(shares(arguments.data))
 
 
 if __name__ == "__main__":

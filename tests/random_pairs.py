@@ -8,6 +8,7 @@ all plans of a subject. A plan goes through an options file, as a user would wri
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from tcc.target import Target
 from tests.agreement import Oracle, assert_same, oracle
 from tests.random_plan import random_plan
 from tests.random_tc import RandomTc, programs
+from tests.random_work import works
+from tests.traits import traits
 
 UNOPTIMISED = Flavour(("-w", "-O0"))
 """Compiles in half the time; a program of this size runs in no time anyway."""
@@ -90,11 +93,16 @@ def _subject(
 def subjects(max_statements: int = 4) -> st.SearchStrategy[Subject]:
     """Random programs with random decisions."""
     targets = st.sampled_from(("sm_90", "sm_80", "sm_70"))
-    return st.builds(_subject, programs(max_statements), st.booleans(), targets, _STRUCTURE)
+    drawn = st.one_of(programs(max_statements), works(), works(), works())
+    return st.builds(_subject, drawn, st.booleans(), targets, _STRUCTURE)
 
 
 class Known(set[str]):
-    """Keys of kernels that agreed, with their sizes."""
+    """Keys of pairs that agreed: texts with their sizes. `traits` counts what their kernels do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.traits = Counter[str]()
 
 
 def check_pairs(
@@ -149,6 +157,7 @@ class Pairs:
             if key not in self._known:
                 self._run(made)
                 self._known.add(key)
+                self._known.traits.update(chosen.traits(made))
 
     def _prepared(self) -> Callable[[Options], Compilation]:
         try:
@@ -189,6 +198,7 @@ class _RandomPlan:
         self._structure = structure
         self._rng = rng
         self._allowed: dict[str, int] = {}
+        self._mapped: tuple[Nest, tir.Program, Plan] | None = None
         self.text = ""
 
     def compile(self, mapped_by: Callable[[Options], Compilation]) -> Compilation:
@@ -200,6 +210,12 @@ class _RandomPlan:
             assert launch.shared_bytes <= self._allowed[launch.kernel], "the budget counts it all"
         return made
 
+    def traits(self, made: Compilation) -> Counter[str]:
+        """What the kernels do that were compiled under the plan."""
+        assert made.artifact is not None
+        assert self._mapped is not None
+        return traits(*self._mapped, made.artifact.cuda_source)
+
     def _choose(
         self, nest: Nest, program: tir.Program, _: Options, target: Target, report: Report
     ) -> choose.Chosen:
@@ -209,6 +225,7 @@ class _RandomPlan:
         chosen = choose.choose_plan(nest, program, options, target, report)
         assert report.errors == ()
         assert chosen.plan == plan
+        self._mapped = nest, program, plan
         self._allowed = _shared_bytes(nest, program, plan)
         return chosen
 

@@ -47,7 +47,7 @@ def _kernel(kernel: KernelNest, program: tir.Program, rng: random.Random) -> Ker
         dims,
         loops,
         _staging(kernel, program, stageable(kernel, program, tiled, has_row=row is not None), rng),
-        rng.choice((1, 1, 2, 3, 4)) if row is None else 1,
+        rng.choice((1, 2, 2, 3, 3, 4)) if row is None else 1,
         row,
         rng.choice((None, None, 1, 2, 4, 8, 16)),
         rng.choice((None, 1, 4, 40)) if row is None else None,
@@ -87,7 +87,7 @@ def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[
             mine = rng.choice([n for n in (1, 2, 3, 4, 5, 8, 16, 32) if n <= threads])
             threads //= mine
         outer = rng.choice((1, 1, 2, 3)) if row is None else 1
-        inner = rng.choice((1, 1, 2, 3, 4, 8)) if row is None else 1
+        inner = rng.choice((1, 1, 2, 3, 4, 4, 8)) if row is None else 1
         covered = outer * mine * inner
         tile = covered if rng.random() < 0.7 else rng.randint(ceil(covered / 3), covered)
         plans.append(DimPlan(dim.name, tile, grid, blocks, axis, mine, outer, inner))
@@ -97,14 +97,14 @@ def _dims(kernel: KernelNest, row: RowPlan | None, rng: random.Random) -> tuple[
 def _loops(kernel: KernelNest, program: tir.Program, rng: random.Random) -> tuple[LoopPlan, ...]:
     found = chains(kernel, program)
     tilable = dict.fromkeys(d.name for c in found for d in c.loops)
-    cut = {d.name for c in found if rng.random() < 0.8 for d in c.loops}
+    cut = {d.name for c in found if rng.random() < 0.9 for d in c.loops}
     if any(0 < sum(d.name in cut for d in c.loops) < len(c.loops) for c in found):
         return ()
     return tuple(_loop(name, rng) for name in tilable if name in cut)
 
 
 def _loop(name: str, rng: random.Random) -> LoopPlan:
-    tile = rng.randint(1, 6) if rng.random() < 0.8 else rng.choice((8, 16, 32))
+    tile = rng.choice((1, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16, 32))
     return LoopPlan(name, tile, rng.random() < 0.5)
 
 
@@ -129,7 +129,8 @@ def _staging(
     read = {r.tensor for i in instances(kernel.body) for r in reads_of(i, program)}
     found: dict[str, Staging] = {}
     for tensor in sorted(read):
-        places = [s for s in Staging if s is not Staging.SHARED or tensor in stageable]
-        if rng.random() < 0.8:
-            found[tensor] = rng.choice(places)
+        if tensor in stageable and rng.random() < 0.5:
+            found[tensor] = Staging.SHARED
+        elif rng.random() < 0.8:
+            found[tensor] = rng.choice((Staging.GLOBAL, Staging.REGISTER))
     return tuple(found.items())

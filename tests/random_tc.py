@@ -97,21 +97,22 @@ class RandomTc:
 @st.composite
 def programs(draw: st.DrawFn, max_statements: int = 4) -> RandomTc:
     """A def of one to `max_statements` statements that is valid at its sizes."""
-    return _Builder(lambda low, high: draw(st.integers(low, high))).program(max_statements)
+    return Builder(lambda low, high: draw(st.integers(low, high))).program(max_statements)
 
 
 def numbered(seed: int, max_statements: int = 4) -> RandomTc:
     """The program of a seed; more varied than what hypothesis draws, but nothing shrinks it."""
-    return _Builder(random.Random(seed).randint).program(max_statements)
+    return Builder(random.Random(seed).randint).program(max_statements)
 
 
-class _Builder:
-    """Builds one program from choices between integers."""
+class Builder:
+    """Builds one program from choices between integers; `number` makes one, ends included."""
 
     def __init__(self, number: Callable[[int, int], int]) -> None:
         self.number = number
         count = number(1, len(SIZE_NAMES))
         self.sizes = {name: self.size() for name in SIZE_NAMES[:count]}
+        self.inputs: list[Tensor] = []
         self.tensors: dict[str, Tensor] = {}
         self.written: dict[str, Tensor] = {}
         self.inouts: dict[str, Tensor] = {}
@@ -137,18 +138,29 @@ class _Builder:
         inputs = [self.input(name) for name in "ABC"[: self.number(1, 3)]]
         inputs += [self.lookup(name) for name in ("G", "H")[: self.number(0, 2)]]
         for tensor in inputs:
-            self.tensors[tensor.name] = tensor
-        lines = [self.statement() for _ in range(self.number(1, max_statements))]
+            self.declare(tensor)
+        return self.finished([self.statement() for _ in range(self.number(1, max_statements))])
+
+    def declare(self, tensor: Tensor) -> Tensor:
+        """Make a tensor an input."""
+        self.inputs.append(tensor)
+        self.tensors[tensor.name] = tensor
+        return tensor
+
+    def finished(self, lines: Sequence[str]) -> RandomTc:
+        """The program of these statements, with data."""
         unread = [n for n in self.written if n not in self.read or n == self.last]
         more = [
             n for n in self.written if n in self.read and (n in self.inouts or self.number(0, 1))
         ]
         outputs = tuple(n for n in self.written if n in unread or n in more)
-        params = ", ".join(_declaration(t) for t in inputs)
+        params = ", ".join(_declaration(t) for t in self.inputs)
         body = "".join(f"    {line}\n" for line in lines)
         text = f"def f({params}) -> ({', '.join(outputs)}) {{\n{body}}}\n"
-        used = {name: n for name, n in self.sizes.items() if any(name in t.sizes for t in inputs)}
-        arrays = {t.name: self.array(t) for t in [*inputs, *self.inouts.values()]}
+        used = {
+            name: n for name, n in self.sizes.items() if any(name in t.sizes for t in self.inputs)
+        }
+        arrays = {t.name: self.array(t) for t in [*self.inputs, *self.inouts.values()]}
         return RandomTc(text, used, arrays, outputs)
 
     def input(self, name: str) -> Tensor:
@@ -195,6 +207,11 @@ class _Builder:
         reduces = self.number(0, 2) > 0
         self.open(left, self.reduction_indices(left) if reduces else ())
         value = self.with_reductions(self.expression(3))
+        return self.defined(name, value, reduces=reduces)
+
+    def defined(self, name: str, value: Term, *, reduces: bool) -> str:
+        """A statement that writes a new tensor over the indices that are no reduction indices."""
+        left = tuple(i for i in self.indices if i not in self.reductions)
         operator = self.operator(value.type) if reduces else "="
         inout = reduces and value.type is not T.BOOL and self.number(0, 4) == 0
         start = None
@@ -202,7 +219,7 @@ class _Builder:
             start = Interval(0, 3) if value.type.kind == "uint" else Interval(-3, 3)
         value, values = self.reduced(value, operator, start)
         dims = tuple(i.box for i in left)
-        tensor = Tensor(name, value.type, dims, tuple(str(d.count) for d in dims), values)
+        tensor = Tensor(name, value.type, dims, tuple(map(_size, left)), values)
         line = self.line(tensor, operator + ("" if inout or operator == "=" else "!"), value)
         self.written[name] = self.tensors[name] = tensor
         self.last = name
@@ -242,7 +259,7 @@ class _Builder:
         for _ in range(rank):
             name = INDEX_NAMES[len(indices)]
             index = self.size_index(name) if self.number(0, 3) else self.shifted_index(name)
-            if _points(indices) * index.box.count <= MAX_POINTS // 4:
+            if points_of(indices) * index.box.count <= MAX_POINTS // 4:
                 indices.append(index)
         return tuple(indices)
 
@@ -267,7 +284,7 @@ class _Builder:
         for _ in range(self.number(1, 2)):
             name = INDEX_NAMES[len(indices)]
             index = self.reduction_index(name, indices)
-            if _points(indices) * index.box.count <= MAX_POINTS:
+            if points_of(indices) * index.box.count <= MAX_POINTS:
                 indices.append(index)
         return tuple(indices[len(left) :])
 
@@ -286,14 +303,14 @@ class _Builder:
     def operator(self, kind: T) -> str:
         if kind is T.BOOL:
             return self.pick("min=", "max=")
-        small = _points(self.reductions) <= MAX_FACTORS
+        small = points_of(self.reductions) <= MAX_FACTORS
         return self.pick("+=", "+=", "min=", "max=", *(["*="] if small else []))
 
     def reduced(
         self, value: Term, operator: str, start: Interval | None
     ) -> tuple[Term, Interval | None]:
         """The value, kept small enough for the operator, and bounds of the result."""
-        points = _points(self.reductions)
+        points = points_of(self.reductions)
         if operator == "*=":
             value = self.clamp(value, 2)
             high = (
@@ -593,7 +610,11 @@ def _declaration(tensor: Tensor) -> str:
     return f"{tensor.type.value}{dims} {tensor.name}"
 
 
-def _points(indices: Sequence[Index]) -> int:
+def _size(index: Index) -> str:
+    return index.high if index.low == "0" else str(index.box.count)
+
+
+def points_of(indices: Sequence[Index]) -> int:
     return int(np.prod([i.box.count for i in indices], dtype=np.int64))
 
 

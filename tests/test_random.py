@@ -21,6 +21,7 @@ from tcc.source import Source
 from tests import definition
 from tests.agreement import assert_agrees, run_both_orders
 from tests.random_tc import RandomTc, programs
+from tests.random_work import works
 
 relaxed = settings(
     deadline=None,
@@ -54,7 +55,7 @@ def test_oracle_is_the_definition(random: RandomTc) -> None:
 
 
 @settings(relaxed, max_examples=100)
-@given(programs())
+@given(st.one_of(programs(), works()))
 def test_text(random: RandomTc) -> None:
     """Printing loses nothing: the printed text parses to the same tree, and prints as itself."""
     report = Report()

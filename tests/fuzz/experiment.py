@@ -27,6 +27,7 @@ from tcc.source import Source
 from tcc.target import Target
 from tests.random_plan import random_plan
 from tests.random_tc import numbered
+from tests.random_work import numbered_work
 
 FOLDER = Path(__file__).parent / "kernels"
 NEEDS_SIZES = "E0307"
@@ -65,8 +66,11 @@ def load(path: Path) -> Experiment:
 
 
 def drawn(seed: int, statements: int = 5) -> Experiment:
-    """The experiment of a seed: a random program, with fixed or open sizes, and a random plan."""
-    program = numbered(seed, statements)
+    """The experiment of a seed: a random program, with fixed or open sizes, and a random plan.
+
+    Two of four seeds have programs of hard work.
+    """
+    program = numbered(seed, statements) if seed % 4 < 2 else numbered_work(seed)
     made = Experiment(program.text, "", program.sizes if seed % 2 else {}, seed)
     try:
         return replace(made, plan=_plan(made))

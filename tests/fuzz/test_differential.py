@@ -45,8 +45,8 @@ def test_a_fault_is_reduced_and_saved(tmp_path: Path, monkeypatch: pytest.Monkey
         return "wrong" if "pipeline" in made.plan and "min=" in made.text else None
 
     monkeypatch.setattr(differential, "fault", wrong)
-    assert judged(3, tmp_path) == "wrong"
-    small = load(tmp_path / "seed_3.tc")
+    assert judged(1, tmp_path) == "wrong"
+    small = load(tmp_path / "seed_1.tc")
     assert len(small.text.splitlines()) == 3
     assert small.plan.split()[::2] == ["plan:", "pipeline:"]
     assert set(small.sizes.values()) <= {1}
