@@ -18,6 +18,7 @@ from tcc.sched.budget import needs, over_budget
 from tcc.sched.gathers import copies_rows, row_digits, whole_rows
 from tcc.sched.layout import capped, laid
 from tcc.sched.loops import UNROLLED_LIMIT, unrolled, whole_beyond
+from tcc.sched.micro_tiles import DIGITS, Digits, micro_tiles, rows_of
 from tcc.sched.model import Model, Prediction, extent_of
 from tcc.sched.nest import Dim, KernelNest
 from tcc.sched.plan import DimPlan, KernelPlan, LoopPlan, Staging
@@ -27,15 +28,13 @@ from tcc.sched.stage import stage_windows
 from tcc.sched.wishes import Wishes, none
 from tcc.target import Target
 
-DIGITS = ((2, 4), (4, 4), (1, 4), (1, 2), (1, 1))
-"""(outer, inner) register digits of the row and of the column dimension."""
-
-MOST_POINTS = 128
 K_POINTS = (8, 16, 32, 40)
 THREADS = (4, 8, 16, 32)
 FEW = (1, 2)
 """Threads along a dimension besides, where rows that data picks are not shared anyway."""
 EXTRA = (1, 2, 4)
+"""Threads along one more dimension; as many as it has points where these are at most MOST_EXTRA."""
+MOST_EXTRA = 8
 BLOCK_SIZES = (48, 256)
 SLICED_BLOCK = 512
 UNSHARED_BLOCK = 64
@@ -190,28 +189,25 @@ class _Space:
     ) -> dict[str, tuple[int, int, int]]:
         return {d.name: (shape.get(d.name, 1), *micro.get(d.name, (1, 1))) for d in self._dims}
 
-    def _micro_tiles(self) -> Iterator[dict[str, tuple[int, int]]]:
+    def _micro_tiles(self) -> Iterable[dict[str, Digits]]:
         """Register digits by dimension; the column's first, then those of a row's dimension."""
+        if self._wished.registers is None:
+            columns = self._column_digits(self._dims[-1])
+            return micro_tiles(self._dims, self._chains, columns)
+        return [self._wished_tile(row) for row in rows_of(self._dims, self._chains)]
+
+    def _wished_tile(self, row: Dim | None) -> dict[str, Digits]:
+        """The digits that were asked for, in the same order."""
         wanted = [self._wished.digits(k) for k in range(len(self._dims))]
         column = self._dims[-1]
-        for row in _rows(self._dims, column, self._chains):
-            if self._wished.registers is not None:
-                named = zip(self._dims, wanted, strict=True)
-                others = {d.name: w for d, w in named if w is not None and d is not column}
-                first = [row.name] if row is not None else []
-                order = [column.name, *first, *(n for n in others if n not in first)]
-                every = {**others, column.name: wanted[-1] or (1, 1)}
-                yield {n: every[n] for n in order}
-                continue
-            columns = self._column_digits(column)
-            for column_digits, below in product(columns, DIGITS):
-                points = prod(below) * prod(column_digits)
-                if points > MOST_POINTS or (row is None and prod(below) > 1):
-                    continue
-                mine = {} if row is None else {row.name: below}
-                yield {column.name: column_digits, **mine}
+        named = zip(self._dims, wanted, strict=True)
+        others = {d.name: w for d, w in named if w is not None and d is not column}
+        first = [row.name] if row is not None else []
+        order = [column.name, *first, *(n for n in others if n not in first)]
+        every = {**others, column.name: wanted[-1] or (1, 1)}
+        return {n: every[n] for n in order}
 
-    def _column_digits(self, column: Dim) -> Iterable[tuple[int, int]]:
+    def _column_digits(self, column: Dim) -> Iterable[Digits]:
         """Of rows that data picks a thread reads whole vectors, as wide as their length allows."""
         return row_digits(self._chains, column, self._tensors) or DIGITS
 
@@ -221,7 +217,7 @@ class _Space:
             places = enumerate(reversed(self._dims))
             yield {d.name: self._wished.threads_at(k) or 1 for k, d in places}
             return
-        shapes = list(self._shapes(micro, EXTRA))
+        shapes = list(self._shapes(micro, deep=True))
         least = BLOCK_SIZES[0] if self._has_reuse() else UNSHARED_BLOCK
         little = self._wished.shared_bytes < SMALL_SHARED
         if self._wished.registers or self._wished.staging or little:
@@ -233,24 +229,28 @@ class _Space:
     ) -> Iterator[tuple[dict[str, int], int]]:
         """Thread counts by dimension, and how many threads share a k-tile."""
         counts = self._slice_counts if points <= slices.MOST_POINTS else ()
-        for shape, count in product(self._shapes(micro, (1,)), counts):
+        for shape, count in product(self._shapes(micro, deep=False), counts):
             threads = prod(shape.values())
             fits = UNSHARED_BLOCK <= threads * count <= SLICED_BLOCK
             if fits and threads <= slices.MOST_THREADS:
                 yield shape, count
 
-    def _shapes(
-        self, micro: Mapping[str, tuple[int, int]], depths: Iterable[int]
-    ) -> Iterator[dict[str, int]]:
+    def _shapes(self, micro: Mapping[str, Digits], *, deep: bool) -> Iterator[dict[str, int]]:
+        """Thread counts of the row and the column; with `deep`, of one more dimension."""
         column, *rest = micro
         row = rest[0] if rest else None
         others = [d.name for d in self._dims if d.name not in (row, column)]
         heights = self._thread_counts(row, prod(micro[row])) if row else (1,)
         widths = self._thread_counts(column, prod(micro[column]))
+        depths = self._depth_counts(others[-1], micro) if others and deep else (1,)
         for across, down, extra in product(widths, heights, depths):
-            if extra == 1 or (others and self._extents[others[-1]] >= extra):
-                shape = {column: across} | ({row: down} if row else {})
-                yield shape | ({others[-1]: extra} if extra > 1 else {})
+            shape = {column: across} | ({row: down} if row else {})
+            yield shape | ({others[-1]: extra} if extra > 1 else {})
+
+    def _depth_counts(self, dim: str, micro: Mapping[str, Digits]) -> tuple[int, ...]:
+        needed = -(-self._extents[dim] // prod(micro.get(dim, (1, 1))))
+        counts = {1, *(n for n in EXTRA if n <= needed)}
+        return tuple(sorted(counts | ({needed} if needed <= MOST_EXTRA else set())))
 
     def _has_reuse(self) -> bool:
         """Whether some operand is the same along a dimension."""
@@ -351,18 +351,6 @@ def _overlaps(operand: Operand, chain: Chain, threaded: frozenset[str]) -> bool:
         if any(0 < abs(form.coefficient(d)) <= reach for d in threaded):
             return True
     return False
-
-
-def _rows(dims: tuple[Dim, ...], column: Dim, found: tuple[Chain, ...]) -> list[Dim | None]:
-    """Dimensions whose values share an operand that the column's values do not share."""
-    operands = [o for c in found for o in c.operands]
-    shared = [
-        d
-        for d in dims
-        if d is not column and any(o.uses(column.name) and not o.uses(d.name) for o in operands)
-    ]
-    others = [d for d in dims if d is not column]
-    return list(shared) or list(others[-1:]) or [None]
 
 
 def _loop_plans(chain: Chain, points: int, wanted: int) -> tuple[LoopPlan, ...]:

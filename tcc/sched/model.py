@@ -315,15 +315,14 @@ class _Evaluation:
 
     def _wavefronts(self, operand: _Reads, width: int) -> float:
         """128-byte wavefronts of one fragment load of a warp."""
-        distinct = prod(n for d, n in self._lanes.items() if d in operand.used)
+        lanes = {d: n for d, n in self._lanes.items() if d in operand.used}
         wide = width * operand.element_bytes
         if self._is_shared(operand):
             least = max(1.0, wide / (LANE_BYTES if self._is_narrow else PASS_BYTES))
-            return max(least, distinct * wide / 128)
-        along = operand.rows[-1] if operand.rows else {}
-        contiguous = max(
-            (self._lanes[d] for d, c in along.items() if d in self._lanes and c == 1), default=1
-        )
+            return max(least, prod(lanes.values()) * wide / 128)
+        whole = {d: int(n) for d, n in lanes.items()}
+        distinct, along = prod(whole.values()), operand.rows[-1] if operand.rows else {}
+        contiguous = max((whole[d] for d, c in along.items() if d in whole and c == 1), default=1)
         return 2 * max(1.0, distinct / contiguous * max(1.0, contiguous * wide / 128))
 
     @property
@@ -336,17 +335,20 @@ class _Evaluation:
         """
         return self._target.fp32_lanes < SCHEDULERS * WARP
 
-    def _lanes_of_warp(self) -> dict[str, int]:
-        """Distinct thread digits of each dimension inside a warp; x runs fastest."""
-        lanes = {d.dim: 1 for d in self._plan.dims}
-        left = WARP
+    def _lanes_of_warp(self) -> dict[str, float]:
+        """Distinct thread digits of each dimension inside a warp; x runs fastest.
+
+        Of a dimension whose next value begins in the middle of a warp, more than one on average.
+        """
+        lanes = {d.dim: 1.0 for d in self._plan.dims}
+        left = float(WARP)
         inner_first: list[DimPlan | LoopPlan] = [*reversed(self._plan.dims), *self._plan.loops]
         order = sorted(
             (d for d in inner_first if d.thread_axis is not None), key=lambda d: d.thread_axis or 0
         )
         for plan in order:
-            lanes[plan.dim] = max(1, min(plan.threads, left))
-            left = max(1, left // plan.threads)
+            lanes[plan.dim] = max(1.0, min(plan.threads, left))
+            left = max(1.0, left / plan.threads)
         return lanes
 
     def _resident(self, registers: int, shared: int) -> int:

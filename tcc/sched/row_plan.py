@@ -24,6 +24,8 @@ from tcc.target import Target
 WARP = 32
 SHORTEST = 32
 PER_THREAD = 8
+LEAST_BUSY = 3 / 4
+"""Of the threads of a row: twice as many that are idle for the most part take part in exchanges."""
 MOST_KEPT = 36
 """Values of a row in the registers of a thread, where more threads can have fewer."""
 OWN_REGISTERS = 28
@@ -110,7 +112,7 @@ def _thread_count(length: int, points: int, form: RowForm, target: Target) -> in
     last = form.loops[-1].extent
     vector = 4 if last.is_constant and last.value % 4 == 0 else 1
     wanted = max(PER_THREAD if points >= target.sms else 1, vector)
-    while threads < _most(points, target) and threads * wanted < length:
+    while threads < _most(points, target) and 2 * threads * wanted * LEAST_BUSY <= length:
         threads *= 2
     return threads
 

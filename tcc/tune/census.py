@@ -1,13 +1,13 @@
 """Counts what a kernel does, by a walk over its IR: instructions, accesses, waits, registers.
 
-One block is looked at, the middle one of the grid, with all its threads at once; of a loop that
-runs one iteration at a time, the middle one stands for all.
+One block is looked at, the middle one of the grid, with all its threads at once. Of a loop the
+middle iteration stands for all; one whose guards hold in a part of it counts as several loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -16,6 +16,7 @@ from tcc.affine import Affine
 from tcc.kernel import ir
 from tcc.tune import expression_cost
 from tcc.tune.footprint import Access, LoopRange
+from tcc.tune.guarded import pieces
 from tcc.tune.lanes import (
     LINE_BYTES,
     SECTOR_BYTES,
@@ -128,10 +129,10 @@ class _Walker:
 
     def _statement(self, statement: ir.Statement) -> None:  # noqa: C901 - one case a node
         match statement:
-            case ir.For() if statement.unroll:
-                self._unrolled_loop(statement)
             case ir.For():
-                self._rolled_loop(statement)
+                walk = self._unrolled_loop if statement.unroll else self._rolled_loop
+                for piece in self._pieces(statement):
+                    walk(statement, piece)
             case ir.If():
                 self._branch(statement)
             case ir.Let(var, value):
@@ -150,8 +151,15 @@ class _Walker:
             case ir.Declare() | ir.Comment() | ir.AsyncCommit():
                 pass
 
-    def _unrolled_loop(self, loop: ir.For) -> None:
-        around, inline = self._range(loop), self._inline
+    def _pieces(self, loop: ir.For) -> Iterator[LoopRange]:
+        """The loop, cut where the guards inside change, so that one iteration stands for all."""
+        whole = self._range(loop)
+        for piece in pieces(loop, whole, self._at.form, self._at.values, self._mask):
+            yield replace(piece, number=self._loops)
+            self._loops += 1
+
+    def _unrolled_loop(self, loop: ir.For, around: LoopRange) -> None:
+        inline = self._inline
         self._unrolled.append(around)
         self._inline *= around.trips
         with self._at.inside(around):
@@ -159,8 +167,8 @@ class _Walker:
         self._unrolled.pop()
         self._inline = inline
 
-    def _rolled_loop(self, loop: ir.For) -> None:
-        around, before = self._range(loop), self._work.issue
+    def _rolled_loop(self, loop: ir.For, around: LoopRange) -> None:
+        before = self._work.issue
         trips = around.trips * self._inline * self._part
         if not trips:
             return
@@ -181,8 +189,7 @@ class _Walker:
         first = int(low.min())
         last = max(first, int((low + (trips - 1) * loop.step).max()))
         forms = self._at.form(loop.low), self._at.form(loop.high)
-        self._loops += 1
-        return LoopRange(self._loops, loop.var, *forms, loop.step, first, last, float(trips.mean()))
+        return LoopRange(0, loop.var, *forms, loop.step, first, last, float(trips.mean()))
 
     def _branch(self, branch: ir.If) -> None:
         self._add(Work(issue=len(branch.conditions)))

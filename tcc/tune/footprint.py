@@ -98,7 +98,7 @@ def traffic(
     `grid` has the extents of the block variables, x first; `l1_bytes` is what a block has of the
     L1 cache, `l2_bytes` the size of the L2 cache; `concurrent` blocks run at once.
     """
-    middle = {name: (extent // 2, extent // 2) for name, extent in grid.items()}
+    middle = {name: ((extent - 1) // 2,) * 2 for name, extent in grid.items()}
     blocks = prod(grid.values())
     loads, stores = _by_buffer(accesses, False), _by_buffer(accesses, True)
     written = sum(_asked(g) for g in stores.values())

@@ -26,7 +26,7 @@ Index: TypeAlias = tuple[Affine | ir.Expression, ...]
 
 
 class Places:
-    """The middle block of a kernel's grid, all threads at once.
+    """The middle block of a kernel's grid, of those with the most to do, all threads at once.
 
     `values` has every variable in scope: an array over the lanes, or one number. `threads` tells
     which lanes are threads, `grid` has the extents of the block variables, x first.
@@ -44,7 +44,8 @@ class Places:
                 self.values[name] = threads[component]
                 self._ranges[name] = (0, kernel.block["xyz".index(component[-1])] - 1)
             else:
-                self.values[name] = blocks[component] // 2
+                busy = _busiest(kernel.body, name, blocks[component], sizes)
+                self.values[name] = (busy - 1) // 2
         names = {component: name for name, component in kernel.aliases}
         self.grid = {names.get(c, c): extent for c, extent in blocks.items()}
         self._forms: dict[str, Affine] = {}
@@ -202,6 +203,23 @@ class Places:
 
     def _size(self, extent: Affine) -> int:
         return extent.evaluate({n: v for n, v in self.values.items() if isinstance(v, int)})
+
+
+def _busiest(body: Sequence[ir.Statement], name: str, extent: int, sizes: Mapping[str, int]) -> int:
+    """How many blocks, the first ones, have the most iterations of loops from a block's number on.
+
+    All where no such loop is among the outermost ones, or where it comes out even.
+    """
+    for statement in body:
+        match statement:
+            case ir.For(_, low, high, step, _, inner):
+                if low != var(name):
+                    return _busiest(inner, name, extent, sizes)
+                if high.variables <= sizes.keys():
+                    return high.evaluate(sizes) % step or extent
+            case _:
+                pass
+    return extent
 
 
 def _element(stored: Index, value: Affine, wanted: Index) -> Affine | None:

@@ -38,3 +38,13 @@ def test_small_problems_are_spread_over_the_sms(target: str) -> None:
 def test_large_products_get_large_micro_tiles(target: str) -> None:
     plan = default(GEMM, {"M": 1024, "N": 1024, "K": 1024}, target)
     assert [d.registers for d in plan.dims] == [8, 8]
+
+
+@pytest.mark.parametrize(("length", "threads"), [(2304, 512), (2048, 512), (4096, 1024), (96, 32)])
+def test_most_threads_of_a_row_have_a_part_of_it(length: int, threads: int) -> None:
+    """Those that are idle would take part in exchanges: of 1024, 576 have a vector of 2304."""
+    plan = default(
+        "def f(float(N, K) A) -> (S) { S(n) +=! A(n, k) }", {"N": 128, "K": length}, "sm_90"
+    )
+    assert plan.row is not None
+    assert plan.row.threads == threads

@@ -213,3 +213,34 @@ def test_machine_code_with_spills():
         for local in (0, 256)
     ]
     assert times[0] < times[1]
+
+
+@pytest.mark.parametrize("unroll", [True, False])
+def test_iterations_in_which_nothing_happens_do_not_stand_for_the_others(unroll):
+    """Tiles of 13 points of which 3 are there; the middle one of a walk would be outside."""
+    body = store(ROW, (0,), load(A, i, t))
+    guarded = ir.If((const(2) - i,), (body,))
+    found = census(kernel(loop("i", 13, guarded, unroll=unroll)), {})
+    whole = census(kernel(loop("i", 3, body, unroll=unroll)), {})
+    assert found.work.accesses == whole.work.accesses == 3
+    assert sum(a.sectors for a in found.accesses) == sum(a.sectors for a in whole.accesses)
+    ((low, high),) = {(x.first, x.last) for a in found.accesses for x in a.loops}
+    assert (low, high) == (0, 2)
+
+
+def test_a_loop_is_cut_for_guards_on_what_is_defined_inside():
+    at = ir.Let("at", i * 8 + t)
+    between = const(79) - var("at"), var("at") - 16
+
+    def guarded(row):
+        return ir.If(between, (store(ROW, (0,), load(A, row, t)),))
+
+    for inner, times in ((guarded(8 * i), 8), (loop("k", 4, guarded(8 * i + k)), 32)):
+        found = census(kernel(loop("i", 16, at, inner), block=(8, 1, 1)), {})
+        assert found.work.accesses == times, "eight of 16 iterations reach 16 to 79"
+
+
+@pytest.mark.parametrize(("grid", "tiles"), [(100, 2), (64, 2), (128, 1), (127, 2)])
+def test_the_block_looked_at_is_one_of_those_with_the_most_tiles(grid, tiles):
+    walk = ir.For("w", b, const(128), grid, False, (store(ROW, (0,), load(A, var("w"), t)),))
+    assert census(kernel(walk, grid=grid), {}).work.accesses == tiles
