@@ -9,6 +9,7 @@ from typing import assert_never
 
 from tcc.affine import Affine, Atom, Extremum, Floor, Interval, Product, Var, remainders
 from tcc.kernel.prove import Scope, interval
+from tcc.kernel.size_limits import SizeLimits
 from tcc.kernel.spelling import ATOM, COMPARISON, PRODUCT, SUM, UNARY, Part, wrap
 from tcc.scalar import ScalarType
 
@@ -21,15 +22,22 @@ class AffinePrinter:
     `helpers` collects the names of the helper functions that the text calls. What may leave int is
     computed in long long; sizes that are open count as up to `largest_size` for that, which would
     otherwise make all arithmetic long. `long_variables` are declared as long long.
+    `limits` collects what is computed in int.
     """
 
     def __init__(
-        self, sizes: Mapping[str, Interval], helpers: set[str], *, largest_size: int = 0
+        self,
+        sizes: Mapping[str, Interval],
+        helpers: set[str],
+        limits: SizeLimits | None = None,
+        *,
+        largest_size: int = 0,
     ) -> None:
         self.scopes: list[Scope] = []
         self.long_variables: set[str] = set()
         self.helpers = helpers
         self._sizes = sizes
+        self._limits = limits
         self._largest_size = largest_size
         self._is_long = False
         self._ends_in: dict[str, tuple[Scope, tuple[int, int]]] = {}
@@ -143,7 +151,11 @@ class AffinePrinter:
         """Whether a sum may leave int on the way from its first term to its last."""
         numbers = (form.constant, *(c for _, c in form.terms))
         ends = (*self._partial_sums(form), *numbers)
-        return min(ends) <= INT[0] or max(ends) > INT[1]  # the least int has no literal
+        if min(ends) <= INT[0] or max(ends) > INT[1]:  # the least int has no literal
+            return True
+        if self._limits is not None and not self._is_long:
+            self._limits.note(form, self.scopes, self._sizes)
+        return False
 
     def _partial_sums(self, form: Affine) -> tuple[int, int]:
         """An interval with all partial sums of a form, in any order."""

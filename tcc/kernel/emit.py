@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tcc.affine import Affine, const
 from tcc.artifact import (
@@ -23,8 +24,10 @@ from tcc.kernel import ir
 from tcc.kernel.context import NARROW, VECTOR, Context, is_wide
 from tcc.kernel.emit_unit import half_headers, header_text, render, unit_text
 from tcc.kernel.helpers import helper_texts
+from tcc.kernel.int_limits import REASON
 from tcc.kernel.names import spell_function
 from tcc.kernel.safe_text import comment_text
+from tcc.kernel.size_limits import SizeLimits
 from tcc.kernel.spelling import C_TYPES
 from tcc.kernel.statements import kernel_lines
 from tcc.kernel.text import Printer
@@ -32,6 +35,8 @@ from tcc.scalar import ScalarType
 
 STATIC_SHARED_LIMIT = 49152
 ALIGNMENT = 256
+Printed: TypeAlias = dict[str, object]
+"""What the template prints of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +68,52 @@ def emit(context: Context, unit: Unit) -> Artifact:
     Requires: kernels in launch order, all from `context`.
     Establishes: the text depends on nothing but its arguments.
     """
+    helpers: set[str] = set()
+    limits = SizeLimits(_size_names(context, unit))
+    fast = (
+        _kernels(unit.fast.context, unit, unit.fast.kernels, helpers, limits) if unit.fast else []
+    )
+    kernels = _kernels(context, unit, unit.kernels, helpers, limits)
+    unit = replace(unit, preconditions=_preconditions(context, unit, limits))
     interface = _interface(context, unit)
-    parts = _parts(context, unit, interface)
+    parts = _parts(context, unit, interface, helpers, (fast, kernels))
     source = unit_text(parts)
     header = header_text(interface, parts, unit.naming, unit.function)
     return Artifact(source, header, interface, parts)
 
 
-def _parts(context: Context, unit: Unit, interface: Interface) -> Parts:
-    helpers: set[str] = set()
-    kernels = _kernels(context, unit, unit.kernels, helpers)
-    fast = _kernels(unit.fast.context, unit, unit.fast.kernels, helpers) if unit.fast else []
+def _preconditions(
+    context: Context, unit: Unit, limits: SizeLimits
+) -> tuple[tir.Precondition, ...]:
+    """What the unit demands of sizes, and what its arithmetic does: of two limits the stricter."""
+    found = [*unit.preconditions]
+    for limit in limits.conditions():
+        larger = [p for p in found if p.reason == REASON and (p.expression - limit).is_constant]
+        fresh = tir.Precondition(limit, REASON, context.program.span)
+        at = found.index(larger[0]) if larger else len(found)
+        if not larger or limit.constant < larger[0].expression.constant:
+            found[at : at + 1] = [fresh]
+    return tuple(found)
+
+
+def _size_names(context: Context, unit: Unit) -> dict[str, tuple[str, int]]:
+    """What size each parameter of the kernels is a fraction of, and by what it is divided."""
+    contexts = (context, unit.fast.context) if unit.fast else (context,)
+    return {
+        parameter: (size, 1 if parameter == c.spelling[size] else VECTOR)
+        for c in contexts
+        for size, parameter in c.parameters.items()
+    }
+
+
+def _parts(
+    context: Context,
+    unit: Unit,
+    interface: Interface,
+    helpers: set[str],
+    printed: tuple[list[Printed], list[Printed]],
+) -> Parts:
+    fast, kernels = printed
     variant = unit.naming.variant
     printer = Printer(context.size_ranges, helpers, largest_size=NARROW)
     launcher = _launcher(context, unit, interface, printer)
@@ -116,13 +156,17 @@ def _launcher(
 
 
 def _kernels(
-    context: Context, unit: Unit, kernels: tuple[ir.Kernel, ...], helpers: set[str]
-) -> list[dict[str, object]]:
+    context: Context,
+    unit: Unit,
+    kernels: tuple[ir.Kernel, ...],
+    helpers: set[str],
+    limits: SizeLimits,
+) -> list[Printed]:
     """What the template prints of each kernel."""
-    printer = Printer(context.size_ranges, helpers)
+    printer = Printer(context.size_ranges, helpers, limits)
     return [
         {
-            **_kernel(k, kernel_lines(k, context.size_ranges, helpers), printer),
+            **_kernel(k, kernel_lines(k, context.size_ranges, helpers, limits), printer),
             "name": _kernel_name(context, unit, k),
         }
         for k in kernels

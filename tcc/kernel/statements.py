@@ -8,6 +8,7 @@ from typing import assert_never
 from tcc.affine import Affine, Interval, const
 from tcc.kernel import ir
 from tcc.kernel.prove import Scope
+from tcc.kernel.size_limits import SizeLimits
 from tcc.kernel.spelling import C_TYPES
 from tcc.kernel.text import Printer, is_cached
 from tcc.scalar import ScalarType
@@ -36,9 +37,14 @@ VECTORS: Mapping[tuple[ScalarType, int], str] = {
 """The type that moves so many elements at once; values of half precision move as their bits."""
 
 
-def kernel_lines(kernel: ir.Kernel, sizes: Mapping[str, Interval], helpers: set[str]) -> list[str]:
+def kernel_lines(
+    kernel: ir.Kernel,
+    sizes: Mapping[str, Interval],
+    helpers: set[str],
+    limits: SizeLimits | None = None,
+) -> list[str]:
     """The body of a kernel, aliases first; `helpers` collects the functions it calls."""
-    printer = Printer(sizes, helpers)
+    printer = Printer(sizes, helpers, limits)
     writer = _Writer(printer)
     for buffer in kernel.buffers:
         if buffer.name in kernel.aligned:
@@ -141,7 +147,7 @@ class _Writer:
         if loop.unroll:
             self.lines.append(f"{indent}#pragma unroll")
         low, high = p.affine(loop.low), p.affine(loop.high)
-        type = self._declared(loop.var, long=p.leaves_int(loop.high + loop.step))
+        type = self._declared(loop.var, long=p.leaves_int(loop.high + (loop.step - 1)))
         head = f"{type} {loop.var} = {low}; {loop.var} < {high}; {step}"
         self.lines.append(f"{indent}for ({head}) {{")
         p.scopes.append(Scope(loop.var, loop.low, loop.high))

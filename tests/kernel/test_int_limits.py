@@ -11,7 +11,7 @@ def test_products_of_open_sizes_are_ints() -> None:
     text = "def f(float(B, M, N, K) X) -> (S) { S(b) +=! X(b, i, j, k) }"
     artifact = compiled(text, {}).artifact
     requirements = artifact.interface.requirements
-    assert [r.text for r in requirements] == ["K * M <= 2147483647", "K * M * N <= 2147483647"]
+    assert [r.text for r in requirements] == ["K * M <= 2147483647", "K * M * N <= 2147483392"]
     assert "if (2147483647LL - (long long)K * (long long)M < 0)" in artifact.cuda_source
 
 
