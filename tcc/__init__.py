@@ -8,13 +8,13 @@ The stages, in order, with what each hands on:
     target        the GPUs, as numbers               run/        executes and verifies artifacts
     driver        the list of passes                 cli, api    the two ways in
 
-The public names are loaded when they are first used, so that `import tcc` costs nothing.
+The public names are loaded when they are first used, so that `import tcc` costs nothing: Ctrl-C
+before the command can answer it would be a traceback.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as type checkers know it; `typing` takes longer to load than all of this
 if TYPE_CHECKING:
     from tcc.api import Kernel, compile
     from tcc.errors import (
@@ -42,13 +42,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module `tcc` has no attribute `{name}`")
     from importlib import import_module
 
     module = import_module("tcc.api" if name in ("Kernel", "compile") else "tcc.errors")
-    return getattr(module, name)
+    value: object = getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:

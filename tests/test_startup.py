@@ -4,6 +4,9 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import tcc
 
 HEAVY = ("islpy", "numpy", "yaml", "jinja2", "rich", "cupy", "ml_dtypes")
 PROBE = """
@@ -32,6 +35,16 @@ def test_help_loads_nothing_heavy():
 def test_importing_the_package_loads_nothing_of_it():
     script = "import sys, tcc; print(sorted(m for m in sys.modules if m.startswith('tcc')))"
     assert run("-c", script).stdout == "['tcc']\n"
+
+
+def test_until_ctrl_c_has_an_answer_next_to_nothing_is_loaded():
+    """What the script of the command imports, without what Python loads by itself."""
+    root = str(Path(tcc.__file__).parent.parent)
+    script = (
+        f"import sys; sys.path.insert(0, {root!r}); old = set(sys.modules)\nimport tcc.__main__"
+    )
+    script += "\nprint(*sorted(set(sys.modules) - old))"
+    assert run("-I", "-S", "-c", script).stdout.split() == ["__future__", "tcc", "tcc.__main__"]
 
 
 def test_help_takes_less_than_150_ms_of_cpu():
