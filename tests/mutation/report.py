@@ -107,7 +107,8 @@ def in_words() -> str:
         f"{count} mutants of {results['texts']} emitted texts of {results['programs']} programs of "
         "`specs/`, at open and at fixed sizes, with default plans and with three buffers, sm_90; "
         f"two x86-64 cores, g++ 12. What is left are {len(left)} different changes: "
-        f"{len(left) - missed} change nothing, as reading shows; {missed} are missed:\n"
+        f"{len(left) - missed} change nothing, as reading shows; {missed or 'none'} "
+        f"{'is' if missed <= 1 else 'are'} missed:\n"
     )
 
 
