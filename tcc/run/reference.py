@@ -198,6 +198,8 @@ def _fold(
         neutral = np.negative(
             neutral
         )  # adding -0.0 changes nothing, adding 0.0 turns -0.0 into 0.0
+    if operator in ("min", "max") and kind.is_float:
+        neutral = np.asarray(np.nan, neutral.dtype)  # is dropped; an infinity wins over a NaN
     if inside is not None:
         value = np.where(inside, value, neutral)
     points = value.reshape(*start.shape, -1)

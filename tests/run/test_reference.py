@@ -165,6 +165,19 @@ def test_bool_reductions() -> None:
     assert (out["E"].item(), out["S"].item()) == (False, True)
 
 
+@pytest.mark.parametrize("operator", ["min", "max"])
+@pytest.mark.parametrize("kind", ["float", "double", "half"])
+def test_points_outside_of_a_triangle_change_no_nan(kind: str, operator: str) -> None:
+    """The box around the ranges has points that do not exist: no value there takes part."""
+    text = f"def f({kind}(N) A) -> (B) {{ B(i) {operator}= A(j) where i in 0:N, j in i:N }}"
+    dtype = storage_dtype(program(text, N=3).tensors["A"].type)
+    arrays = {"A": np.asarray([1, 2, np.nan], dtype), "B": np.asarray([np.nan] * 3, dtype)}
+    out = run(text, arrays, N=3)["B"].astype(np.float64)
+    np.testing.assert_array_equal(out, [1 if operator == "min" else 2, 2, np.nan])
+    want = definition.run(program(text, N=3), arrays, {"N": 3})["B"].astype(np.float64)
+    np.testing.assert_array_equal(out, want)
+
+
 def test_min_and_max_drop_a_nan() -> None:
     text = "def f(float(N) A) -> (L, H) { L min=! A(i) H = max(A(0), A(1)) }"
     out = run(text, {"A": f32(np.nan, 2)}, N=2)
