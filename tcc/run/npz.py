@@ -35,6 +35,8 @@ _DAMAGE = (
 
 def read_npz(data: bytes) -> dict[str, Array]:
     """The arrays by name. ValueError, which says why, when it is no .npz file."""
+    if not data.startswith((b"PK", np.lib.format.MAGIC_PREFIX)):
+        raise ValueError("it is no ZIP archive")  # NumPy would advise to load it unsafely
     try:
         with np.errstate(all="ignore"):
             archive = np.load(io.BytesIO(data), allow_pickle=False)

@@ -46,3 +46,9 @@ def test_what_is_no_file_of_arrays(name: str) -> None:
 def test_arrays_by_name() -> None:
     (array,) = read_npz(archive(HEADER)).values()
     np.testing.assert_array_equal(array, np.zeros((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("data", [b"", b"x\n", b"\x80\x04K\x01.", b"\x1f\x8b\x08"])
+def test_nobody_is_told_to_load_a_file_unsafely(data):
+    with pytest.raises(ValueError, match="it is no ZIP archive"):
+        read_npz(data)
