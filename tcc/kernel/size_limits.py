@@ -32,6 +32,7 @@ class SizeLimits:
     def __init__(self, names: Mapping[str, tuple[str, int]]) -> None:
         self._names = names
         self._whole = {p: var(size) // by for p, (size, by) in names.items()}
+        self._sizes = frozenset(size for size, _ in names.values())
         self._forms = {size: var(size) for size, _ in names.values()}
         self._found: dict[Terms, Number] = {}
         self._of_scope: dict[str, tuple[Scope, Bound]] = {}
@@ -108,6 +109,8 @@ class SizeLimits:
                 return min(bounds, key=_at_largest) if kind == "min" else _join(bounds)
             case Product():
                 form = Affine(((atom, 1),)).substitute(self._whole)
+                if not form.variables <= self._sizes:
+                    return {ONE: 0}  # part of an offset, which has 64 bits where it needs them
                 self._forms[str(form)] = form
                 return {str(form): 1}
             case _:
