@@ -46,6 +46,8 @@ POINTWISE_LANES = 4
 POINTWISE_LEAST = 1 << 16
 """Points from which a thread takes a vector of them: fewer are spread over all threads."""
 MOST_REGISTERS = 240
+AS_GOOD = 1.02
+"""Times the cycles of the best plan: closer than predictions are."""
 PIPELINES = (2,)
 SMALL_SHARED = 16 * 1024
 
@@ -102,12 +104,25 @@ def ranked(
         return
     model = Model(kernel, found, program.tensors, target)
     all_ = [Candidate(p, model.predict(p)) for p in structured(kernel, found, program, wished)]
-    for candidate in sorted(all_, key=lambda c: c.prediction.cycles):
+    for candidate in _in_order(all_) if all_ else ():
         if wished.registers is None and candidate.prediction.registers > MOST_REGISTERS:
             continue
         asked = needs(kernel, found, program, candidate.plan)
         if over_budget(asked, target, wished.shared_bytes) is None:
             yield candidate
+
+
+def _in_order(found: Iterable[Candidate]) -> list[Candidate]:
+    """Best first, but for plans as good as the best, in no fewer blocks, that ask less of shared
+    memory: of these the first. Bank conflicts are what the model knows least of.
+    """
+    ordered = sorted(found, key=lambda c: c.prediction.cycles)
+    best = ordered[0].prediction
+    limit = AS_GOOD * best.cycles
+    equal = (c for c in ordered if c.prediction.cycles <= limit)
+    spread = (c for c in equal if c.prediction.blocks >= best.blocks)
+    least = min(spread, key=lambda c: c.prediction.passes)
+    return [least, *(c for c in ordered if c is not least)]
 
 
 def structured(

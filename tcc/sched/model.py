@@ -60,9 +60,12 @@ PLACED_COPY_INSTRUCTIONS = 11.0
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of one plan. Cycles are those of the busiest SM."""
+    """What the model says of one plan. Cycles are those of the busiest SM, `passes` those of its
+    shared memory.
+    """
 
     cycles: float
+    passes: float
     registers: int
     shared_bytes: int
     resident_warps: int
@@ -255,7 +258,14 @@ class _Evaluation:
             self._extents[d] / (ceil(self._extents[d] / t) * t) for d, t in self._tiles.items()
         )
         cycles *= 1 + idle * PADDING_WEIGHT
-        return Prediction(cycles, work.registers, work.shared_bytes, resident * self._warps, blocks)
+        return Prediction(
+            cycles,
+            shared_path * waves,
+            work.registers,
+            work.shared_bytes,
+            resident * self._warps,
+            blocks,
+        )
 
     def _is_shared(self, operand: _Reads) -> bool:
         return self._staging.get(operand.tensor) is Staging.SHARED

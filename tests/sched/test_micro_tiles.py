@@ -9,10 +9,12 @@ import pytest
 from tcc.api import request_of
 from tcc.driver import Compilation, compile_program
 from tcc.options import Options
+from tcc.sched.derive import AS_GOOD, candidates
 from tcc.sched.micro_tiles import DEEP_POINTS, DIGITS, MOST_POINTS, micro_tiles
 from tcc.sched.plan import KernelPlan
 from tcc.sched.reuse import chains
 from tcc.source import Source
+from tcc.target import TARGETS
 from tests.sched.programs import GEMM
 
 GROUPED = """
@@ -70,3 +72,21 @@ def test_filters_of_small_maps_serve_several_images_and_no_lane_is_idle(target: 
     assert plan["n"].registers > 1
     assert plan["h"].tile == 5
     assert default(LONG, target).dims[0].registers == 1
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_of_plans_that_are_as_good_the_one_that_asks_least_of_shared_memory(target: str) -> None:
+    sizes = {**SHORT, "C": 16, "F": 16, "H": 14, "W": 14}
+    lowering = compiled(GROUPED, sizes, target).lowering
+    assert lowering is not None
+    (kernel,) = lowering.nest.kernels
+    first, *others = (c.prediction for c in candidates(kernel, lowering.program, TARGETS[target]))
+    best = min((first, *others), key=lambda p: p.cycles)
+    assert first.cycles <= AS_GOOD * best.cycles
+    assert first.blocks >= best.blocks
+    assert first.passes == min(
+        p.passes
+        for p in (first, *others)
+        if p.cycles <= AS_GOOD * best.cycles and p.blocks >= best.blocks
+    )
+    assert [p.cycles for p in others] == sorted(p.cycles for p in others)
