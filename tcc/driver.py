@@ -32,6 +32,7 @@ from tcc.options import Options, resolved
 from tcc.sched import nest, scop, tree
 from tcc.sched.check import check_program
 from tcc.sched.choose import choose_plan
+from tcc.sched.dead import without_dead_branches
 from tcc.sched.dependences import Dependences, compute_dependences
 from tcc.sched.dependences import text as dependences_text
 from tcc.sched.fix import fix_sizes
@@ -200,6 +201,9 @@ class _State:
         program = step("elaborate", lambda: self._elaborate(module), describe)
         model = step("scop", lambda: scop.build_scop(program), scop.text)
         opened = step("check", lambda: self._check(model))
+        alive = without_dead_branches(model)
+        if alive is not program:
+            program, model, self._mapped = alive, scop.build_scop(alive), self._fixed(alive)
         found = step("dependences", lambda: compute_dependences(model), dependences_text)
         self._reference = reference_kernel(
             model,

@@ -62,23 +62,23 @@ def _reads(
 def _below(
     guard: Guard | None, condition: tir.Expression, space: islx.Space, outcome: bool
 ) -> Guard:
-    inner = _guard(condition, space, outcome)
+    inner = guard_of(condition, space, outcome)
     return inner if guard is None else _both(guard, inner)
 
 
-def _guard(condition: tir.Expression, space: islx.Space, outcome: bool) -> Guard:
+def guard_of(condition: tir.Expression, space: islx.Space, outcome: bool) -> Guard:
     """When the condition may have this outcome."""
     match condition:
         case tir.Literal(value, _):
             return Guard(space.set() if bool(value) is outcome else space.set(["false"]), True)
         case tir.Unary("!", operand, _):
-            return _guard(operand, space, not outcome)
+            return guard_of(operand, space, not outcome)
         case tir.Binary("&&" | "||" as operator, left, right, _):
             combine = _both if (operator == "&&") is outcome else _either
-            return combine(_guard(left, space, outcome), _guard(right, space, outcome))
+            return combine(guard_of(left, space, outcome), guard_of(right, space, outcome))
         case tir.Select(test, then, otherwise, _):
-            first = _both(_guard(test, space, True), _guard(then, space, outcome))
-            second = _both(_guard(test, space, False), _guard(otherwise, space, outcome))
+            first = _both(guard_of(test, space, True), guard_of(then, space, outcome))
+            second = _both(guard_of(test, space, False), guard_of(otherwise, space, outcome))
             return _either(first, second)
         case tir.Binary("==" | "!=" as operator, left, right, _) if left.type is ScalarType.BOOL:
             return _same(left, right, space, (operator == "==") is outcome)
@@ -92,8 +92,8 @@ def _guard(condition: tir.Expression, space: islx.Space, outcome: bool) -> Guard
 
 def _same(left: tir.Expression, right: tir.Expression, space: islx.Space, outcome: bool) -> Guard:
     """When two conditions have equal (else: different) outcomes."""
-    both = _both(_guard(left, space, True), _guard(right, space, outcome))
-    neither = _both(_guard(left, space, False), _guard(right, space, not outcome))
+    both = _both(guard_of(left, space, True), guard_of(right, space, outcome))
+    neither = _both(guard_of(left, space, False), guard_of(right, space, not outcome))
     return _either(both, neither)
 
 

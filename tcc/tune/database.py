@@ -229,7 +229,8 @@ class Database:
             raise _cannot_use(self.path, problem) from problem
         except sqlite3.DatabaseError as problem:
             kept = _move_aside(self.path)
-            self.notes += (f"the tuning database was damaged ({problem}); it is now `{kept}`",)
+            why = brief(str(problem))
+            self.notes += (f"the tuning database was damaged ({why}); it is now `{kept}`",)
             return _connected(self.path)
 
 
@@ -281,7 +282,7 @@ def _move_aside(path: Path) -> Path:
 
 def _cannot_use(path: Path, problem: sqlite3.DatabaseError) -> ToolchainError:
     return ToolchainError(
-        f"error[E0711]: the tuning database `{path}` cannot be used: {problem}\n"
+        f"error[E0711]: the tuning database `{path}` cannot be used: {brief(str(problem))}\n"
         "  = help: set `TCC_CACHE_DIR` to a directory of yours\n"
     )
 
