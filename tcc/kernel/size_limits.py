@@ -21,6 +21,8 @@ Bound: TypeAlias = Mapping[str, Number]
 """A sum of multiples of sizes and of their products, by their text; the constant is at ONE."""
 Terms: TypeAlias = frozenset[tuple[str, Number]]
 ONE = ""
+OF_TYPE = NARROW // 8
+"""A constant as large comes from the range of a type."""
 
 
 class SizeLimits:
@@ -71,11 +73,12 @@ class SizeLimits:
     def _record(self, bound: Bound) -> None:
         """Remember that a bound must be an int. Sizes are at least 1, which terms below 0 use.
 
-        Nothing follows from a variable of which only its type is known.
+        Nothing follows from a variable of which only its type is known, such as a subscript from
+        data, a part of it, or a number of blocks divided by that of one of two dimensions.
         """
         terms = [(p, c) for p, c in bound.items() if p and c > 0]
         constant = sum(c for p, c in bound.items() if not p or c < 0)
-        if terms and constant < NARROW < constant + sum(c for _, c in terms) * NARROW:
+        if terms and constant < OF_TYPE and constant + sum(c for _, c in terms) * NARROW > NARROW:
             key = frozenset(terms)
             self._found[key] = max(constant, self._found.get(key, constant))
 

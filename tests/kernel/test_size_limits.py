@@ -67,6 +67,21 @@ def test_nothing_follows_from_a_variable_of_which_only_the_type_is_known():
     assert not [*limits.conditions()]
 
 
+@pytest.mark.parametrize(
+    ("form", "most"),
+    [
+        (var("q") - 1 + N, 2**31),
+        (4 * var("q") + 3 + (N - 1), 2**29),  # four in a tile, of blocks of two dimensions
+        (var("q") // 4 + N, 2**31),
+    ],
+)
+def test_nothing_follows_from_parts_of_such_a_variable(form, most):
+    """Launchers refused all sizes above 1."""
+    limits = SizeLimits(NAMES)
+    limits.note(form, (Scope("q", const(0), const(most)),), RANGES)
+    assert not [*limits.conditions()]
+
+
 def test_sums_in_long_long_need_no_limit():
     limits = SizeLimits(NAMES)
     printer = AffinePrinter({"N": (1, NARROW)}, set(), limits)
