@@ -229,8 +229,8 @@ def test_a_weight_times_zero_is_seen(breaks: Callable[..., None]) -> None:
 
 @pytest.mark.parametrize("operator", ["min", "max"])
 def test_a_lost_part_of_a_minimum_is_seen(operator: str, breaks: Callable[..., None]) -> None:
-    """One warp of 24, which one trial alone would show by chance."""
-    breaks(r"(\w+ = f\w+\(\w+, warps_O)", r"if (p != 20) \1")
+    """One warp of 16, which one trial alone would show by chance."""
+    breaks(r"(\w+ = f\w+\(\w+, warps_O)", r"if (p != 13) \1")
     text = f"def f(float(N) A) -> (O) {{ O {operator}=! A(n) }}"
     outcome = run(request(text, N=3000), awkward=0)
     assert not outcome.ok
