@@ -201,10 +201,6 @@ class _State:
         program = step("elaborate", lambda: self._elaborate(module), describe)
         model = step("scop", lambda: scop.build_scop(program), scop.text)
         opened = step("check", lambda: self._check(model))
-        alive = without_dead_branches(model)
-        if alive is not program:
-            program, model, self._mapped = alive, scop.build_scop(alive), self._fixed(alive)
-        found = step("dependences", lambda: compute_dependences(model), dependences_text)
         self._reference = reference_kernel(
             model,
             self._fixed(program),
@@ -213,6 +209,10 @@ class _State:
             check_bounds=self._check_bounds,
             naming=replace(request.naming, variant=None),
         )
+        alive = without_dead_branches(model)
+        if alive is not program:
+            program, model, self._mapped = alive, scop.build_scop(alive), self._fixed(alive)
+        found = step("dependences", lambda: compute_dependences(model), dependences_text)
         divided = step("split", lambda: self._split(program), describe)
         fixed = resolved(request.options).fix_parameters_before_scheduling
         if divided is not program or (fixed and request.sizes):

@@ -503,7 +503,7 @@ def _wait_until_it_waits(process):
             return
         state, *fields = stat.read_text().rpartition(") ")[2].split()
         before, used = used, fields[10:12]
-        if state == "S" and used == before:
+        if state == "Z" or (state == "S" and used == before):
             return
 
 
